@@ -59,9 +59,9 @@ def test_the_list_as_it_looks(width: int, golden: Callable[[str, str], None]) ->
 
 @pytest.mark.parametrize("entry", [FULL, SMALL], ids=lambda entry: entry.name)
 def test_an_accelerator_as_it_looks(entry: Accelerator, golden: Callable[[str, str], None]) -> None:
-    # What it reaches is fitted again and again; tests/render/test_achieved_rates.py is about it.
+    # The achieved rates change with every fit; tests/render/test_achieved_rates.py tests them.
     text, _, reached = rendered_text(lambda console: print_accelerator(entry, console), 100).partition(
-        "\nWhat it reaches"
+        "\nAchieved rates"
     )
     golden(f"accelerator-{entry.name}.txt", text)
     assert reached

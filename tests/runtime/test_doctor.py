@@ -38,8 +38,8 @@ def test_a_broken_promise_is_told_and_the_other_checks_are_made(monkeypatch: pyt
     examination = examine("cpu")
     text = examination_text(examination)
     assert not examination.is_healthy
-    assert text.startswith("1 promise is broken.")
-    assert "failed   What was counted is what is executed (RuntimeError: CUDA error: device-side assert" in text
+    assert text.startswith("1 check failed.")
+    assert "failed   The counts equal what is executed (RuntimeError: CUDA error: device-side assert" in text
     assert "skipped  A second device" in text and "ok       Memory can be freed" in text
 
 

@@ -14,14 +14,14 @@ from diffprof.errors import DiffprofError, bounded_message, missing_torch
 INTERRUPTED = 130
 
 COMPLETING = "_DIFFPROF_COMPLETE"
-"""The variable in which a shell asks for completions, after the name of the program."""
+"""The environment variable through which a shell asks for completions; typer derives it from the program's name."""
 
 UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
-"""What the system says when standard output takes nothing more."""
+"""Error codes of a standard output that cannot be written to."""
 
 
 def main() -> int:
-    """Run the command line; every way it can end becomes an exit code and at most one sentence."""
+    """Run the command line and return the exit code. An error is one sentence on standard error."""
     arguments = sys.argv[1:]
     debug = "--debug" in arguments
     # Accepted anywhere, also after a command.
@@ -46,17 +46,17 @@ def main() -> int:
 
 
 def _run(arguments: list[str]) -> int:
-    # A shell that asks what can follow gives no arguments: its question is in the environment.
+    # A shell that asks for completions passes no arguments: its request is in the environment.
     if arguments in ([], ["--help"], ["-h"]) and COMPLETING not in os.environ:
         from diffprof.cli.overview import overview
 
         sys.stdout.write(f"{overview()}\n")
         return 0
-    # What an option sets for this command does not outlive it, where a program calls several.
-    return contextvars.copy_context().run(_run_here, arguments)
+    # Options set context variables: a copied context keeps them out of the next command of the same process.
+    return contextvars.copy_context().run(_run_command, arguments)
 
 
-def _run_here(arguments: list[str]) -> int:
+def _run_command(arguments: list[str]) -> int:
     from diffprof.cli.program import app
     from diffprof.settings.work_limits import COMMAND_LINE, set_work_limits
 
@@ -92,14 +92,14 @@ def _explain(error: Exception) -> int:
 
 
 def _parser_message(error: Exception, command: str) -> str:
-    """The message of the library that parses the command line, in words for users."""
+    """The parser's message, reworded where it would not help users."""
     option, near = getattr(error, "option_name", None), getattr(error, "possibilities", None)
     if option and near:
         import difflib
 
         (nearest,) = difflib.get_close_matches(option, near, n=1, cutoff=0)
         return f"There is no option {option}; did you mean {nearest}?"
-    # The library that checks values for typer mentions its own exception, which helps nobody.
+    # pydantic, which checks values for typer, puts the name of its exception in front.
     message: str = error.format_message().replace("Value error, ", "")  # type: ignore[attr-defined]
     if message.startswith("Got unexpected extra argument") and command == "diffprof generate":
         return f"{message.rstrip('.')}; put a prompt of several words into quotes"
@@ -107,37 +107,37 @@ def _parser_message(error: Exception, command: str) -> str:
 
 
 def _sentence(message: str) -> str:
-    """The message on one line, ending in a full stop."""
+    """Put a message on one line, ending in a full stop."""
     text = bounded_message(message)
     return text if text.endswith((".", "?", "!")) else f"{text}."
 
 
 def _print_error(message: str) -> None:
-    # A message can hold names from a file: they must not drive the terminal.
+    # A message can contain names from a file: their control characters must not reach the terminal.
     words = " ".join(message.split())
     text = f"diffprof: {''.join(letter if letter.isprintable() else '?' for letter in words)}\n"
-    # A name from the shell may hold what the terminal's encoding does not.
+    # A name may contain characters that the terminal's encoding lacks.
     encoding = sys.stderr.encoding or "utf-8"
     sys.stderr.write(text.encode(encoding, "backslashreplace").decode(encoding))
 
 
 def _silence_output() -> None:
-    """Whoever read our output has gone: let Python's own last flush go nowhere instead of failing."""
+    """Redirect standard output to the null device: Python's flush at exit would fail on a closed pipe."""
     if isinstance(sys.stdout, _ClosedOutput):
         return
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, sys.stdout.fileno())
+    null_device = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null_device, sys.stdout.fileno())
 
 
 class _ClosedOutput(io.TextIOBase):
-    """Standard output that the shell has closed: a command that only writes files never notices."""
+    """Replaces a standard output that the shell has closed; fails only if something is printed."""
 
     def write(self, text: str) -> NoReturn:
         raise OSError(errno.EBADF, "it is closed")
 
 
 def _replace_closed_streams() -> None:
-    """Python has None for a stream that was closed before it started, which no library expects."""
+    """Replace standard streams that were closed before Python started: they are None, which no library expects."""
     if sys.stdout is None:
         sys.stdout = _ClosedOutput()
     if sys.stderr is None:

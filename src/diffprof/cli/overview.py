@@ -1,4 +1,4 @@
-"""What ``diffprof --help`` prints: the commands and what each is for, without the library that parses options."""
+"""The text of ``diffprof --help``: options and commands, printed without importing typer."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ COMMANDS = {
     "config": "Show the settings in effect and where each comes from.",
     "cache": "Inspect or clear the cache of profiles.",
 }
-"""Command: the first sentence of its help. Its module is `diffprof.cli.commands.<command>` and has an `app`."""
+"""Each command with the first sentence of its help. Its module is `diffprof.cli.commands.<command>`, with an `app`."""
 
 OPTIONS = {
     "--version": "Print the version.",
@@ -42,7 +42,7 @@ WIDTH = 80
 
 
 def overview() -> str:
-    """The help of the program as a whole."""
+    """The help text of the program as a whole."""
     usage = "Usage: diffprof [OPTIONS] COMMAND [ARGS]..."
     return "\n".join(
         [usage, "", f"  {SUMMARY}", "", *_section("Options", OPTIONS), "", *_section("Commands", COMMANDS)]

@@ -1,4 +1,4 @@
-"""The commands and what each is for. A command's module is imported when it runs, so that help comes at once."""
+"""The ``diffprof`` program: a typer app whose commands are imported only when they run, so that help is fast."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from diffprof.cli.parsing.plain_values import skip_needless_conversions
 
 
 class LazyCommands(TyperGroup):
-    """A group whose commands are modules, imported when needed; listing them imports none."""
+    """A group of commands whose modules are imported when needed; listing the commands imports none."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         skip_needless_conversions(self.get_params(ctx))
@@ -24,11 +24,11 @@ class LazyCommands(TyperGroup):
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         if cmd_name not in COMMANDS:
-            ctx.fail(_unknown(cmd_name))
+            ctx.fail(_unknown_command_message(cmd_name))
         module = import_module(f"diffprof.cli.commands.{cmd_name}")
         command = typer.main.get_command(module.app)
-        for one in (command, *getattr(command, "commands", {}).values()):
-            skip_needless_conversions(one.get_params(ctx))
+        for part in (command, *getattr(command, "commands", {}).values()):
+            skip_needless_conversions(part.get_params(ctx))
         return command
 
     def get_help(self, ctx: Any) -> str:
@@ -63,7 +63,7 @@ def _print_version(requested: bool) -> None:
         raise typer.Exit
 
 
-def _unknown(name: str) -> str:
+def _unknown_command_message(name: str) -> str:
     import difflib
 
     near = difflib.get_close_matches(name, COMMANDS, n=1)

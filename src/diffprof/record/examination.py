@@ -1,4 +1,4 @@
-"""What ``diffprof doctor`` found out about a machine: one verdict for each promise."""
+"""The result of ``diffprof doctor``: one verdict for each check."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True)
 class Check:
-    """One promise, and whether it holds here."""
+    """One check of a promise, with its verdict."""
 
     name: str
     """One of the names in `render.examination`."""
@@ -35,5 +35,5 @@ class Examination:
 
     @property
     def is_healthy(self) -> bool:
-        """Whether no promise was broken."""
+        """Whether no check failed."""
         return all(check.verdict is not Verdict.failed for check in self.checks)

@@ -1,4 +1,4 @@
-"""The catalogue of accelerators as people and programs read it."""
+"""The catalogue of accelerators as tables, JSON, CSV and Markdown."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ MEANING = "Peaks are dense, at the boost clock; 16-bit and 8-bit products accumu
 
 
 def print_accelerators(entries: Sequence[Accelerator], console: Console) -> None:
-    """The list of accelerators as a table."""
+    """Print the list of accelerators as a table."""
     print_blocks(accelerator_blocks(entries), console)
 
 
 def accelerators_markdown(entries: Sequence[Accelerator]) -> str:
-    """The same as Markdown."""
+    """The list of accelerators as Markdown."""
     return markdown(accelerator_blocks(entries))
 
 
@@ -83,20 +83,20 @@ def accelerators_csv(entries: Sequence[Accelerator]) -> str:
 
 
 def accelerator_json(entry: Accelerator) -> str:
-    """All that the catalogue says about an accelerator, as JSON."""
+    """Everything the catalogue has about an accelerator, as JSON."""
     from diffprof.render.achieved_rates import rate_values
 
     return json.dumps({**_values(entry), "reached": rate_values(entry)}, indent=2) + "\n"
 
 
 def accelerator_csv(entry: Accelerator) -> str:
-    """The same as CSV: every number with its unit and where it came from."""
+    """Everything the catalogue has about an accelerator, as CSV: each number with its unit and source."""
     columns = ("number", "value", "source")
     return table_csv(columns, [dict(zip(columns, row, strict=True)) for row in _all_numbers(entry)])
 
 
 def accelerator_markdown(entry: Accelerator) -> str:
-    """The same as a table for an issue."""
+    """Everything the catalogue has about an accelerator, as a Markdown table."""
     names, values, sources = zip(*_all_numbers(entry), strict=True)
     columns = [
         Column("number", list(names), justify="left"),
@@ -108,7 +108,7 @@ def accelerator_markdown(entry: Accelerator) -> str:
 
 
 def _all_numbers(entry: Accelerator) -> list[tuple[str, str, str]]:
-    """What is published, then what predictions take: its name, how it reads, and where it came from."""
+    """Name, value and source of each number: published ones first, then those that predictions use."""
     from diffprof.render.achieved_rates import rate_lines
 
     published = [(name, value, source) if value else (name, "", NOT_KNOWN) for name, value, source in _numbers(entry)]
@@ -116,7 +116,7 @@ def _all_numbers(entry: Accelerator) -> list[tuple[str, str, str]]:
 
 
 def print_accelerator(entry: Accelerator, console: Console) -> None:
-    """All that the catalogue says about an accelerator, for people: every number with its unit and source."""
+    """Print everything the catalogue has about an accelerator: each number with its unit and source."""
     _print_line(console, f"{entry.name}: {entry.maker}, {entry.architecture} architecture", style="bold")
     if entry.reported_names:
         _print_line(console, f"torch reports {' or '.join(entry.reported_names)}")
@@ -135,11 +135,11 @@ def print_accelerator(entry: Accelerator, console: Console) -> None:
 
 
 def _print_rates(entry: Accelerator, console: Console) -> None:
-    """What it reaches in practice, and every number of the time model that this follows from."""
+    """Print the rates that predictions assume, and the numbers of the time model that they follow from."""
     from diffprof.render.achieved_rates import rate_lines
 
     console.print()
-    _print_line(console, "What it reaches, as predictions take it", style="bold")
+    _print_line(console, "Achieved rates that predictions assume", style="bold")
     lines = rate_lines(entry)
     names, values = max(len(line.name) for line in lines), max(len(line.value) for line in lines)
     for line in lines:
@@ -147,7 +147,7 @@ def _print_rates(entry: Accelerator, console: Console) -> None:
 
 
 def _numbers(entry: Accelerator) -> Iterator[tuple[str, str | None, str]]:
-    """What each number is, how it reads, and where it was published."""
+    """Name, value with unit, and source of each published number; the value is None if it is not known."""
     for dtype in DTYPES:
         peak = entry.peak_flops_per_second.get(dtype)
         unit = "TOP/s" if dtype == "int8" else "TFLOP/s"
@@ -204,5 +204,5 @@ def _watts(entry: Accelerator) -> str | None:
 def _print_line(console: Console, text: str, style: str = "") -> None:
     from rich.text import Text
 
-    # As long as it is: a source that is broken cannot be searched for.
+    # Not wrapped: a source that spans two lines cannot be searched for.
     console.print(Text(clean(text), style=style), soft_wrap=True)

@@ -1,4 +1,4 @@
-"""The rates that an accelerator achieves, as predictions assume them, and the numbers they follow from."""
+"""The rates that predictions assume for an accelerator, and the numbers of the time model behind them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MEASURED = "measured on this machine"
 
 
 class AchievedRate(NamedTuple):
-    """One number: what it is, how it reads, and where it came from."""
+    """One number: its name, its value as text, and where it comes from."""
 
     name: str
     value: str
@@ -23,13 +23,13 @@ class AchievedRate(NamedTuple):
 
 
 def rate_lines(entry: Accelerator) -> list[AchievedRate]:
-    """Rates first, then every number of the time model."""
+    """The assumed rates, then every number of the time model."""
     device = device_of(entry)
-    return [*_rates(device), *(AchievedRate(_words(name), *_number(entry, name)) for name in NAMES)]
+    return [*_rates(device), *(AchievedRate(_label(name), *_number(entry, name)) for name in NAMES)]
 
 
 def rate_values(entry: Accelerator) -> dict[str, Any]:
-    """The same for programs."""
+    """The assumed rates and the numbers of the time model, for JSON."""
     device = device_of(entry)
     return {
         "family": device.family,
@@ -66,5 +66,5 @@ def _number(entry: Accelerator, name: str) -> tuple[str, str]:
     return f"{number.value:.3g}", f"{number.source}: {number.meaning}"
 
 
-def _words(name: str) -> str:
+def _label(name: str) -> str:
     return name.replace("_", " ")

@@ -1,4 +1,4 @@
-"""Text with tables for both a console and a pull request: blocks of a title, lines and one table."""
+"""Blocks of a title, lines and a table, which can be printed to a console or written as Markdown."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Block:
     after: Sequence[str] = ()
     """Lines below the table."""
     code: Sequence[str] = ()
-    """A program, below all else: its lines are shown as they are, so that they can be copied."""
+    """Lines of a program at the end, shown unchanged so that they can be copied."""
     folded: bool = False
     """Whether a page shows only the title until it is opened."""
     has_total: bool = False
@@ -83,7 +83,7 @@ def _table(block: Block) -> list[str]:
 
 
 def _fence(code: Sequence[str]) -> list[str]:
-    """Code as GitHub shows it; a fence is longer than any that stands in it."""
+    """A fenced code block; the fence is longer than any run of backticks in the code."""
     if not code:
         return []
     lines = [clean(line) for line in code]

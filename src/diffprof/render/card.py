@@ -15,7 +15,7 @@ from diffprof.render.warnings import profile_warnings
 
 
 def model_card(profile: Profile) -> str:
-    """A heading, a table of the components and the figures that people look for."""
+    """A heading, a table of the components, and the most important numbers."""
     # The pipeline's own code has a row only where it computes something.
     rows = [row for row in component_table(profile) if row.macs or row.parameters]
     total = profile.total

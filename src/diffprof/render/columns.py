@@ -1,4 +1,4 @@
-"""Tables that fit the terminal: when it is narrow, the least important columns are dropped first."""
+"""Tables that fit the terminal: in a narrow one, the least important columns are dropped."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Column:
     shares: Sequence[float] | None = None
     """The shares that the cells show, for a page to draw as bars."""
     key: str = ""
-    """Identifies the column for a view that arranges it differently, whatever its heading says."""
+    """Identifies the column, independent of its heading, for views that arrange columns differently."""
 
     @property
     def name(self) -> str:
@@ -56,7 +56,7 @@ class Column:
 
 
 def minimum_width(columns: Sequence[Column]) -> int:
-    """The width below which the columns do not fit."""
+    """The smallest width that the columns fit into."""
     return sum(column.smallest for column in columns) + GAP * (len(columns) - 1)
 
 
@@ -83,7 +83,7 @@ def fit_columns(columns: Sequence[Column], width: int) -> FittedColumns:
 
 
 def print_table(fitted: FittedColumns, console: Console, total: bool = False) -> None:
-    """Print the table and, below it, the names of the columns that did not fit: none goes missing unnoticed."""
+    """Print the table and, below it, the names of the columns that did not fit."""
     from rich.text import Text
 
     console.print(_table(fitted.columns, console.width, total))
@@ -112,7 +112,7 @@ def _table(columns: Sequence[Column], width: int, total: bool) -> Table:
             Text(column.heading),
             justify=column.justify,
             style=column.style,
-            # Never by cutting, even where nothing fits: half a number is a wrong number.
+            # Numbers are wrapped, never cut: half a number is a wrong number.
             no_wrap=column.cut,
             width=cells,
             overflow="ellipsis" if column.cut else "fold",
@@ -128,7 +128,7 @@ def _table(columns: Sequence[Column], width: int, total: bool) -> Table:
 
 
 def _widths(columns: Sequence[Column], width: int) -> list[int]:
-    """The width of each column: its smallest, and what is left goes to the first that can use it."""
+    """The width of each column: its minimum; remaining space goes to the first columns that can use it."""
     left = max(0, width - minimum_width(columns))
     widths = []
     for column in columns:

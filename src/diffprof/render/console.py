@@ -1,4 +1,4 @@
-"""What printing to a console and to a text file have in common: labelled lines, and text without colours."""
+"""Print labelled lines, and render console output as plain text."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _ASCII = str.maketrans({"·": "-", "ᵀ": "T", "…": "~"})
 
 
 def render_text(show: Callable[[Console], None], width: int, encoding: str = "utf-8") -> str:
-    """What `show` prints, without colours and trailing spaces."""
+    """The output of `show` as text, without colours and trailing spaces."""
     from rich.console import Console
 
-    # Nothing about the terminal is detected: the text is the same on every machine.
+    # No detection of the terminal, so that the text is the same on every machine.
     file = io.TextIOWrapper(io.BytesIO(), encoding=encoding, errors="replace")
     console = Console(file=file, width=width, color_system=None, force_terminal=False, legacy_windows=False)
     with console.capture() as captured:

@@ -27,14 +27,14 @@ def device_columns(profile: Profile, ascii_only: bool) -> list[Column]:
         Column("power", _each(rows, lambda row: row.mean_watts, numbers.watts), rank=2),
         Column("energy\nper output", _each(rows, lambda row: row.joules_per_output, numbers.joules), rank=2),
         Column("clock", _each(rows, _clock, str), rank=3),
-        Column("hottest", _each(rows, lambda row: row.highest_celsius, _heat), rank=4),
+        Column("hottest", _each(rows, lambda row: row.highest_celsius, _celsius), rank=4),
         Column("clock\nlowered", _each(rows, _throttle_reasons, str), rank=3, justify="left"),
     ]
     return [column for column in columns if not rows or any(cell != UNKNOWN for cell in column.cells)]
 
 
 def rank_columns(profile: Profile, ascii_only: bool) -> list[Column]:
-    """What every rank did of every component, and what it communicated."""
+    """The time, MACs, communication and memory of each component on each rank."""
     rows = profile.measured.ranks if profile.measured else ()
     columns = [
         Column("rank", [str(row.rank) for row in rows]),
@@ -64,8 +64,8 @@ def _clock(row: DeviceRow) -> str | None:
     return f"{low} MHz" if low == high else f"{low} to {high} MHz"
 
 
-def _heat(celsius: float) -> str:
-    return f"{numbers.exact(round(celsius))} °C"
+def _celsius(temperature: float) -> str:
+    return f"{numbers.exact(round(temperature))} °C"
 
 
 def _each(

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from diffprof.render import numbers
 
 LEAST_SHARE = 0.005
-"""Of the MACs: what has less is not named."""
+"""A dtype with a smaller share of the MACs is not named."""
 
 
 def describe_mix(macs: Mapping[str, int]) -> str:
-    """``bfloat16``, or ``bfloat16 93.1 % and float32 6.9 %`` where there is more than one that matters."""
+    """``bfloat16``, or ``bfloat16 93.1 % and float32 6.9 %`` if several matter."""
     total = sum(macs.values())
     shares = {dtype: amount / total for dtype, amount in macs.items() if amount >= LEAST_SHARE * total > 0}
     if len(shares) < 2:

@@ -1,7 +1,6 @@
-"""The text for each case of each rule: a title, the evidence, and what to do.
+"""The text of every finding: title, evidence and advice, for each case of each rule.
 
-Names in braces are those of the evidence. Evidence and advice consist of several sentences; those whose numbers are
-unknown are left out.
+Names in braces are values of the finding's evidence. Sentences whose values are unknown are left out.
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ WORDS: dict[tuple[str, str], FindingText] = {
     ("incomplete_run", "others_ended"): FindingText(
         "{failed} of {iterations} did not finish; the results cover only the others ({timed}).",
         ("the last one stopped after {until_seconds} and {steps}: {error}",),
-        ("Find out why before comparing these results with others.",),
+        ("Find the cause before comparing these results with others.",),
     ),
     ("incomplete_run", "none_ended"): FindingText(
         "No iteration finished: the results cover a call that stopped after {until_seconds}.",
@@ -62,8 +61,8 @@ WORDS: dict[tuple[str, str], FindingText] = {
         "math path.",
         (*_SLOWER, "with attention that is not fused, {unfused_seconds} would be expected"),
         (
-            "Have it fused: 16-bit dtypes, a PyTorch with flash attention for this GPU, no mask that the kernels lack; "
-            'or choose a backend, such as pipe.{component}.set_attention_backend("flash").',
+            "Fused attention needs a 16-bit dtype, a PyTorch with flash attention for this GPU, and no mask that the "
+            'kernels do not support; or choose a backend, such as pipe.{component}.set_attention_backend("flash").',
         ),
     ),
     ("slower_than_expected", "component"): FindingText(
@@ -283,7 +282,7 @@ WORDS: dict[tuple[str, str], FindingText] = {
         ("pipe.maybe_free_model_hooks()",),
     ),
     ("fragmentation", "reserved"): FindingText(
-        "{reserved_bytes} are reserved though at most {needed_bytes} were ever allocated: memory is fragmented.",
+        "{reserved_bytes} are reserved, but at most {needed_bytes} were ever allocated: memory is fragmented.",
         ("{excess_bytes} too much, at: {label}",),
         ("Let the allocator extend its segments, before the program starts; calls of equal sizes fragment less.",),
         ('os.environ["PYTORCH_CUDA_ALLOC_CONF"] = "expandable_segments:True"',),

@@ -1,4 +1,4 @@
-"""Findings in words: what was found, on which evidence, and what to do."""
+"""Turn findings into text: title, evidence and advice."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class FindingLines(NamedTuple):
 
 
 def finding_lines(finding: Finding) -> FindingLines:
-    """The finding in words; sentences whose numbers are unknown are left out."""
+    """Fill in the text of a finding; sentences whose numbers are unknown are left out."""
     text = added_text(finding) or WORDS[finding.rule, finding.case]
     texts = {name: format_evidence(name, value) for name, value in finding.evidence.items() if value is not None}
     return FindingLines(
@@ -111,6 +111,6 @@ def _fields(sentence: str) -> set[str]:
 
 
 def _one_line(text: str) -> str:
-    """Text from elsewhere, such as an error message, shortened to one line."""
+    """Shorten a text from outside, such as an error message, to one line."""
     line = " ".join(clean(text).split())
     return line if len(line) <= LONGEST_TEXT else f"{line[: LONGEST_TEXT - 3]}..."

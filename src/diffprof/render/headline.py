@@ -1,4 +1,4 @@
-"""The sentences around the tables: the request, the totals, and what the count covers."""
+"""Sentences about a profile: the request, the totals, and what the count covers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def headline(profile: Profile) -> str:
 
 
 def composition(profile: Profile) -> str:
-    """The pipeline's class, where it came from and which switches are on."""
+    """The pipeline's class, where it came from, and which features are enabled."""
     request = profile.request
     switches = [f"scheduler {request.scheduler}"] if request.scheduler else []
     switches += [f"{name} on" for name in request.enable]
@@ -41,12 +41,12 @@ def requested_size(profile: Profile) -> str:
 
 
 def executed_steps(profile: Profile) -> str:
-    """``30 (31 executed)``, or one number where they are the same."""
+    """``30 (31 executed)``, or one number if both are the same."""
     return step_words(profile.request, execution_of(profile)).replace(" steps", "").replace(" step", "")
 
 
 def summary(profile: Profile, verbose: bool = False) -> list[tuple[str, str]]:
-    """The lines below the table, each with its label; a page calls the ledger what it says."""
+    """The lines below the table, each with its label."""
     total = profile.total
     lines = [
         ("Total", f"{numbers.macs(total.macs)} = {numbers.flops(total.flops)} (1 MAC = 2 FLOPs)"),
@@ -65,7 +65,7 @@ def summary(profile: Profile, verbose: bool = False) -> list[tuple[str, str]]:
 
 
 def recommended_settings(profile: Profile) -> list[str]:
-    """A sentence on the arguments that the catalogue recommended, if there are any."""
+    """A sentence about the arguments that the catalogue recommended, if there are any."""
     given = profile.request.arguments
     named = [
         f"{name} {scalar_text(given[name]) or given[name]}" for name in profile.request.recommended if name in given
@@ -76,7 +76,7 @@ def recommended_settings(profile: Profile) -> list[str]:
 
 
 def text_lines(profile: Profile, all_texts: bool = False) -> list[str]:
-    """How long the texts of each encoder were: where a longer text would cost more, or of all of them."""
+    """The number of tokens of each text encoder; without `all_texts`, only where more tokens would cost more."""
     lines = []
     for text in profile.texts:
         if all_texts or not text.is_padded:
@@ -88,13 +88,13 @@ def text_lines(profile: Profile, all_texts: bool = False) -> list[str]:
 
 
 def describe_macs_range(between: MacsRange) -> str:
-    """Why one number of MACs is not the whole truth."""
+    """A sentence about MACs that are only known within a range."""
     least, most = numbers.exact(between.least), numbers.exact(between.most)
     return f"from {least} to {most} MACs: how much the cache skips depends on the weights; the count is the maximum"
 
 
 def size_changes(profile: Profile) -> list[str]:
-    """A sentence for each size that the pipeline did not take as it was requested."""
+    """A sentence for each requested size that the pipeline changed."""
     sentences = [
         f"requested {change.argument} {change.requested}; the pipeline generates {change.made}"
         for change in profile.resized
@@ -125,7 +125,7 @@ def _other_dtypes(profile: Profile) -> str:
         return ""
     by_dtype = _bytes_by_dtype(profile)
     if any(not name.startswith(_PLAIN_DTYPES) for name in by_dtype):
-        # Weights in fewer bits: how many decides whether the model fits.
+        # Quantized: how much is stored in which format decides whether the model fits.
         sizes = sorted(by_dtype.items(), key=lambda pair: -pair[1])
         return f": {', '.join(f'{numbers.gigabytes(size)} in {name}' for name, size in sizes)}"
     more = total.weight_bytes - _ITEM_BYTES[dtype] * (total.parameters + total.buffers)
@@ -133,7 +133,7 @@ def _other_dtypes(profile: Profile) -> str:
     others = sorted(name for name in held - {dtype} if "float" in name)
     if more and others:
         return f", some in {' and '.join(others)}"
-    # Buffers may be 8-byte integers: what they can explain says nothing about the parameters.
+    # Buffers may be 8-byte integers; bytes that these can account for say nothing about the parameters.
     return ", some in float32" if _ITEM_BYTES[dtype] == 2 and more > 6 * total.buffers else ""
 
 
@@ -161,10 +161,10 @@ def stage_lines(profile: Profile) -> list[str]:
 def _step_macs(stage: Stage) -> str:
     if stage.count == 1:
         return numbers.macs(stage.macs)
-    alike = stage.step_macs.count(stage.macs)
-    if alike == stage.count:
+    equal_steps = stage.step_macs.count(stage.macs)
+    if equal_steps == stage.count:
         return f"{numbers.macs(stage.macs)} each"
-    if 2 * alike > stage.count:
+    if 2 * equal_steps > stage.count:
         return f"mostly {numbers.macs(stage.macs)} each"
     return f"{numbers.macs_between(min(stage.step_macs), max(stage.step_macs))} each"
 

@@ -1,4 +1,4 @@
-"""The runs of the history and their trends, for people and for programs."""
+"""The runs of the history and their trends as tables, JSON, CSV and Markdown."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ KEPT_AT = "kept (UTC)"
 
 
 def print_runs(runs: Sequence[KeptRun], total: int, console: Console, offset: int = 0) -> None:
-    """Print the runs as a table, and how many there are in all."""
+    """Print the runs as a table, and how many there are in total."""
     print_blocks([_runs_block(runs, total, offset)], console)
 
 
 def runs_markdown(runs: Sequence[KeptRun], total: int, offset: int = 0) -> str:
-    """The same as Markdown."""
+    """The runs as Markdown."""
     return markdown([_runs_block(runs, total, offset)])
 
 
@@ -76,7 +76,7 @@ def print_trend(trend: Trend, console: Console) -> None:
 
 
 def trend_markdown(trend: Trend) -> str:
-    """The same as Markdown."""
+    """The trend as Markdown."""
     return markdown([_trend_block(trend)])
 
 
@@ -170,7 +170,7 @@ def repaired_line(repaired: RepairResult) -> str:
     if repaired.lost:
         parts.append(f"lost: {_runs(repaired.lost)}")
     if repaired.redated:
-        parts.append(f"with the time of the run before, as its own is lost: {_runs(repaired.redated)}")
+        parts.append(f"with a lost date, replaced by that of the run before: {_runs(repaired.redated)}")
     if not repaired.is_complete:
         parts.append("the tables are damaged, and further runs may be lost")
     return "; ".join(parts)
@@ -180,8 +180,8 @@ def damage_line(damaged: Sequence[int]) -> str:
     """``Not shown, because their rows are damaged: runs 2, 3; ...``"""
     whose = "its row is" if len(damaged) == 1 else "their rows are"
     return (
-        f"Not shown, because {whose} damaged: {_runs(damaged)}; `diffprof history repair FILE` writes a copy of what "
-        "is whole."
+        f"Not shown, because {whose} damaged: {_runs(damaged)}; `diffprof history repair FILE` writes a copy of the "
+        "others."
     )
 
 
@@ -196,7 +196,7 @@ def _runs(numbers_of_runs: Sequence[int]) -> str:
 
 
 def _non_empty(columns: Sequence[Column]) -> list[Column]:
-    """The columns with at least one known cell: a profile that was only counted has no time, for instance."""
+    """Leave out columns without any known value, such as the time of profiles that were only counted."""
     return [column for column in columns if any(cell not in ("", UNKNOWN) for cell in column.cells)]
 
 
@@ -217,7 +217,7 @@ def _minute_of(created_at: str) -> str:
 
 
 def _steps(run: KeptRun | TrendRow) -> str:
-    """``21 (22 executed)``, or one number where they are the same."""
+    """``21 (22 executed)``, or one number if both are the same."""
     executed, requested = run.steps, run.requested_steps
     if requested is None or requested == executed:
         return numbers.exact(executed)
@@ -235,7 +235,7 @@ def _device(name: str | None) -> str:
 
 
 def _range(noun: str, shown: int, total: int, offset: int = 0, plural: str | None = None) -> str:
-    """``Runs 1 to 20 of 100,000``; says when some are left out."""
+    """``Runs 1 to 20 of 100,000``, or ``7 runs`` if all are shown."""
     all_of_them = plural or f"{noun}s"
     if shown == total:
         return f"{numbers.exact(total)} {noun if total == 1 else all_of_them}"

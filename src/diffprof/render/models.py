@@ -1,4 +1,4 @@
-"""The catalogue, for people and for programs."""
+"""The models of the catalogue as tables, JSON, CSV and Markdown."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def print_models(entries: Sequence[Entry], console: Console) -> None:
 
 
 def models_markdown(entries: Sequence[Entry]) -> str:
-    """The same as Markdown."""
+    """The list of models as Markdown."""
     return markdown([models_block(entries)])
 
 
@@ -89,7 +89,7 @@ def model_csv(entry: Entry) -> str:
 
 
 def model_markdown(entry: Entry) -> str:
-    """A model and its components, as for its card."""
+    """A model and its components as Markdown."""
     rows = _part_rows(entry)
     columns = [
         Column(
@@ -122,7 +122,7 @@ def _cell(value: Any) -> str:
 
 
 def _facts(entry: Entry) -> list[str]:
-    """What kind of model it is, and where it is from."""
+    """Lines about a model: its pipeline, family, licence, and where it comes from."""
     place = f"hub id {entry.hub_id}" if entry.hub_id else _place(entry)
     about = [entry.family and f"family {entry.family}", entry.task, entry.year and str(entry.year), entry.licence]
     size = numbers.parameters(entry.parameters)
@@ -146,7 +146,7 @@ def print_model(entry: Entry, console: Console) -> None:
         if values:
             _line(console, f"{title}: {_values(values)}")
     if entry.inputs:
-        _line(console, f"Made for: {', '.join(entry.inputs)}")
+        _line(console, f"Inputs: {', '.join(entry.inputs)}")
     if entry.recommended_source:
         _line(console, f"recommended by {entry.recommended_source}", style="dim")
     for part in entry.components.values():
@@ -193,7 +193,7 @@ def _line(console: Console, text: str, indent: int = 0, style: str = "") -> None
     if console.is_terminal:
         console.print(Padding(Text(clean(text), style=style), (0, 0, 0, indent), expand=False))
     else:
-        # Not wrapped: a program that looks for a file name finds it in one piece.
+        # Not wrapped, so that programs find file names in one piece.
         console.print(Text(" " * indent + clean(text)), soft_wrap=True)
 
 

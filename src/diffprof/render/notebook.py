@@ -1,4 +1,4 @@
-"""Records in a notebook and in Python's own ``print``: what the commands show, as HTML and as text."""
+"""Profiles and runs in a notebook (HTML) and in Python's ``print`` (text): what the commands show."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from diffprof.render.report.markup import Markup, code_lines, element
 from diffprof.render.run_console import run_text
 from diffprof.render.run_sentences import describe_limitation
 
-# Colours come from the notebook's theme, so that it reads in a light and in a dark one.
+# Colours come from the notebook's theme, so that it is readable in light and in dark ones.
 STYLE = Markup("""
 .diffprof { line-height: 1.4; }
 .diffprof h4 { margin: .8em 0 .2em; font-size: 1em; }
@@ -34,17 +34,17 @@ STYLE = Markup("""
 
 
 def profile_text(profile: Profile) -> str:
-    """What ``diffprof show`` prints of the profile."""
+    """The text that ``diffprof show`` prints for the profile."""
     return run_text(profile) if profile.measured is not None else counted_text(profile)
 
 
 def profile_notebook(profile: Profile) -> str:
-    """The profile as HTML: the measured times if it has some, else what was counted."""
+    """The profile as HTML: measurements if it has any, else counts."""
     return blocks_html(measured_blocks(profile) if profile.measured is not None else counted_blocks(profile))
 
 
 def runs_text(run: Any) -> str:
-    """Every different call of a run, one after the other."""
+    """The text of every profile of a run, one below the other."""
     return "\n\n".join(
         [run_text(profile) for profile in run.profiles]
         or ["nothing was measured", *map(describe_limitation, run.limitations)]
@@ -52,13 +52,13 @@ def runs_text(run: Any) -> str:
 
 
 def runs_notebook(run: Any) -> str:
-    """The same as HTML."""
+    """Every profile of a run as HTML, one below the other."""
     blocks = [block for profile in run.profiles for block in measured_blocks(profile)]
     return blocks_html(blocks or [Block("Nothing was measured", [*map(describe_limitation, run.limitations)])])
 
 
 def blocks_html(blocks: Sequence[Block]) -> str:
-    """Blocks as one self-contained piece of HTML."""
+    """Blocks as one HTML element, with its style."""
     return element("div", element("style", STYLE), *(_block_html(block) for block in blocks), class_="diffprof")
 
 

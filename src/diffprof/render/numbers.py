@@ -1,4 +1,4 @@
-"""How numbers are written: exact with separators, or short with an SI prefix, and always with a unit."""
+"""Format numbers: exact with separators, or short with an SI prefix, and always with a unit."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ def short(number: int, brief: bool = False) -> str:
 
 
 def macs(number: int, brief: bool = False) -> str:
-    """``804.26 GMACs``; brief ``804 GMACs``: three significant digits, for what is seen first."""
+    """``804.26 GMACs``; brief ``804 GMACs``, with three significant digits."""
     return _with_unit(number, 1000, _SI, "MACs", brief)
 
 
 def macs_between(least: int, most: int) -> str:
-    """``22.38 to 44.76 MMACs``, ``1.00 KMACs to 3.00 MMACs``; ``about 22.38 MMACs`` where rounding hides the gap."""
+    """``22.38 to 44.76 MMACs``, ``1.00 KMACs to 3.00 MMACs``; ``about 22.38 MMACs`` if both round to the same."""
     low, high = macs(least), macs(most)
     if low == high:
         return f"about {high}"
@@ -57,12 +57,12 @@ def gibibytes(number: int, brief: bool = False) -> str:
 
 
 def both_bytes(number: int) -> str:
-    """``2.58 GB (2.40 GiB)``: no reader has to guess which is meant."""
+    """``2.58 GB (2.40 GiB)``: decimal and binary, so that neither is mistaken for the other."""
     return f"{gigabytes(number)} ({gibibytes(number)})" if number >= 1000 else gigabytes(number)
 
 
 def percent(share: float) -> str:
-    """``95.1 %``. Less than all never reads as 100 %, more than nothing never as 0 %."""
+    """``95.1 %``. Never rounded up to 100 % or down to 0 %."""
     if share <= 0:
         return "0 %"
     if share < 0.001:
@@ -73,7 +73,7 @@ def percent(share: float) -> str:
 
 
 def percent_of(share: float) -> str:
-    """``145.8 %``: for a ratio that may exceed 1. What is not exactly 1 never reads as 100 %."""
+    """``145.8 %``: for a ratio that may exceed 1. Never rounded to 100 %."""
     if share <= 1:
         return percent(share)
     return ">100 %" if share < 1.0005 else f"{100 * share:,.1f} %"
@@ -133,7 +133,7 @@ def _scale(number: int, base: int, prefixes: Sequence[str], brief: bool = False)
 
 
 def duration(seconds: float) -> str:
-    """``45.234s``, ``0.055s``, ``4.210ms``, ``12.3us``, as the guides write it; more than nothing never reads as 0."""
+    """``45.234s``, ``0.055s``, ``4.210ms``, ``12.3us``, as in the guides. Never rounded down to 0."""
     if seconds < 0:
         return f"-{duration(-seconds)}"
     if seconds >= 0.01:
@@ -146,7 +146,7 @@ def duration(seconds: float) -> str:
 
 
 def estimate(seconds: float) -> str:
-    """``2.7 s``, ``340 ms``, ``12 min``, ``3.1 h``: of a time that is only known to about a tenth."""
+    """``2.7 s``, ``340 ms``, ``12 min``, ``3.1 h``: two digits, for a time that is only known to about 10 %."""
     for unit, size, least in (("h", 3600, 2 * 3600), ("min", 60, 600), ("s", 1, 0.995), ("ms", 1e-3, 0.995e-3)):
         if seconds >= least:
             return f"{_two_digits(seconds / size)} {unit}"
@@ -191,10 +191,10 @@ def flops_per_second(rate: float, brief: bool = False) -> str:
 
 
 def significant(number: float) -> str:
-    """``0.0898``, ``5.39``, ``97.8``, ``1,203``: three significant digits, all digits before the point."""
+    """``0.0898``, ``5.39``, ``97.8``, ``1,203``: three significant digits, and all digits before the point."""
     if not number:
         return "0"
-    # Of the rounded number: 9.996 has one place, as it reads 10.0.
+    # Of the rounded number: 9.996 is written 10.0, with one decimal.
     places = 2 - math.floor(math.log10(abs(float(f"{number:.2e}"))))
     return f"{number:,.{max(places, 0)}f}"
 
@@ -205,14 +205,14 @@ def per(rate: float, amount: str, time: str = "s") -> str:
 
 
 def factor(ratio: float) -> str:
-    """``1.31x``; what is not exactly 1 never reads as 1x."""
+    """``1.31x``. Never rounded to 1x."""
     if 0.995 <= ratio < 1.005 and ratio != 1:
         return "about 1x"
     return f"{significant(ratio)}x"
 
 
 def sparkline(values: Sequence[float], width: int, ascii_only: bool = False) -> str:
-    """A row of small bars from 0 to the largest value; values that share a bar show the largest."""
+    """A row of small bars from 0 to the largest value; a bar for several values shows the largest of them."""
     highest = max(values, default=0)
     if highest <= 0:
         return ""
@@ -223,24 +223,24 @@ def sparkline(values: Sequence[float], width: int, ascii_only: bool = False) -> 
 
 
 def milliseconds(nanoseconds: int) -> str:
-    """``1,171.629 ms``: for a column of numbers to compare, whose points align; more than nothing never reads as 0."""
+    """``1,171.629 ms``: for a column whose decimal points should align. Never rounded down to 0."""
     if 0 < abs(nanoseconds) < 500:
         return "<0.001 ms"
     return f"{nanoseconds / 1e6:,.3f} ms"
 
 
 def mebibytes(number: int) -> str:
-    """``1024.5M``: of 1,048,576 bytes each."""
+    """``1024.5M``, in units of 1,048,576 bytes."""
     return f"{number / 2**20:.1f}M"
 
 
 def shorten(name: str, width: int) -> str:
-    """The end of a long name, where paths differ from each other: ``...ansformer/attention``."""
+    """Keep the end of a long name, where paths differ: ``...ansformer/attention``."""
     return name if len(name) <= width else f"...{name[3 - width :]}"
 
 
 def change(ratio: float) -> str:
-    """``+10.2 %``, ``-33.3 %``, ``+207 %``, ``=``: from before to after; a change never reads as none."""
+    """``+10.2 %``, ``-33.3 %``, ``+207 %``, ``=``: the change that a ratio means. Never rounded to none."""
     share = ratio - 1
     if not share:
         return "="
@@ -250,7 +250,7 @@ def change(ratio: float) -> str:
 
 
 def with_sign(text: str, number: float) -> str:
-    """The text with a sign in front, as a difference is written: ``+3``; ``=`` for none."""
+    """Put a sign in front of a formatted difference: ``+3``; ``=`` if there is none."""
     return "=" if not number else text if text.startswith("-") else f"+{text}"
 
 
@@ -265,5 +265,5 @@ def decibels(ratio: float) -> str:
 
 
 def similarity(score: float) -> str:
-    """``0.9876``; what is not identical never reads as 1."""
+    """``0.9876``. Never rounded to 1."""
     return "1" if score == 1 else f"{min(score, 0.9999):.4f}"

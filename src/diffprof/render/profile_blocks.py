@@ -1,4 +1,4 @@
-"""A profile as blocks of sentences and tables: for a notebook and as Markdown."""
+"""A profile as blocks of sentences and tables, for notebooks and Markdown."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ RUN_TABLES: dict[RunTable, Callable[[Profile], list[Column]]] = {
 def counted_blocks(
     profile: Profile, by: ProfileTable = ProfileTable.component, depth: int = DEFAULT_DEPTH, verbose: bool = False
 ) -> list[Block]:
-    """What was counted: one table, and the sentences below it."""
+    """The counts of a profile: one table, and the sentences below it."""
     table = fit_profile_table(profile, by, 0 if by is ProfileTable.component else depth, WIDE)
     return [
         Block(headline(profile), [composition(profile)], table.columns, has_total=by is ProfileTable.component),
@@ -52,7 +52,7 @@ def counted_blocks(
 
 
 def measured_blocks(profile: Profile, by: RunTable | None = None) -> list[Block]:
-    """What was measured: one table, or the most important ones with the findings."""
+    """The measurements of a profile: one table, or the most important ones with the findings."""
     measured = require_measured(profile)
     lines = [device_line(profile, measured.device), *_join(speed_lines(profile, measured))]
     if by is not None:

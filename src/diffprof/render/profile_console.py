@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 COUNTED = {
-    LAW: "by the law of the model, which was proved to say what a dry run says; --count for a dry run",
+    LAW: "by the law of the model, proved to give the counts of a dry run; use --count for a dry run",
     DRY_RUN: "by a dry run of the pipeline",
 }
 
@@ -56,5 +56,5 @@ def profile_text(
     verbose: bool = False,
     encoding: str = "utf-8",
 ) -> str:
-    """The same as plain text without colours, for files and pipes, in characters that `encoding` has."""
+    """A profile as plain text, using only characters that `encoding` has."""
     return render_text(lambda console: print_profile(profile, console, by, depth, verbose), width, encoding)

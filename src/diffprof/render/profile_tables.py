@@ -35,12 +35,12 @@ def fit_profile_table(
 
 
 def _is_idle_pipeline(profile: Profile, row: ComponentRow | CallRow) -> bool:
-    """Whether the row is the pipeline's own code without any MACs: it would only raise questions."""
+    """Whether the row is the pipeline's own code, without any MACs: not worth a row."""
     return profile.components[row.component].role == "pipeline" and not row.macs
 
 
 def _components(profile: Profile, width: int, ascii_only: bool, verbose: bool) -> FittedColumns:
-    """One line for each component if it fits, else two: the class below the name."""
+    """One line for each component if it fits, else two, with the class below the name."""
     rows = [row for row in component_table(profile) if verbose or not _is_idle_pipeline(profile, row)]
     wide = _component_columns(profile, rows, True, ascii_only)
     if minimum_width(wide) <= width:

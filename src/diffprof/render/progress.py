@@ -1,4 +1,4 @@
-"""Progress in words: one line for each event."""
+"""Turn progress events into messages."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from diffprof.render import numbers
 from diffprof.render.progress_bar import ProgressBar
 
 LOGGER = logging.getLogger("diffprof")
-"""What goes on, for a program that shows the level INFO of this logger."""
+"""Logs every progress message at level INFO."""
 
 _CALLS = {Activity.warming_up: "warm-up", Activity.measuring: "iteration"}
 
@@ -31,13 +31,16 @@ _SENTENCES = {
 
 
 def progress_message(event: ProgressEvent) -> str:
-    """The line that says what is going on."""
+    """The message for a progress event."""
     batch = f"{_position(event.model)}: " if event.model and event.model.count > 1 else ""
     return f"{batch}{_sentence(event)}"
 
 
 def describe_to(callback: ProgressCallback | bool | None) -> Progress | None:
-    """Events for a callback that takes ``(message, done, total)``, True for a progress bar, and for the log."""
+    """Convert a callback that takes ``(message, done, total)``, or True for a progress bar, to a receiver of events.
+
+    If logging is enabled at level INFO, messages are also logged. None if nothing receives them.
+    """
     receivers: list[ProgressCallback] = [_log] if LOGGER.isEnabledFor(logging.INFO) else []
     if callback is not None and callback is not False:
         receivers.append(ProgressBar() if callback is True else callback)

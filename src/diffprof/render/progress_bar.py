@@ -1,4 +1,4 @@
-"""A progress bar for Python: in a notebook a widget where it can be one, on a terminal a line."""
+"""A progress bar for Python: a widget in notebooks, a line on terminals."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from typing import Any
 
 
 class ProgressBar:
-    """A callback of `diffprof.profile` and `diffprof.measure` that draws one bar for each activity.
+    """A progress callback for `diffprof.profile` and `diffprof.measure` that draws one bar for each activity.
 
-    `tqdm` draws it, which comes with the libraries that load pipelines.
+    Uses `tqdm`, which is installed with the libraries that load pipelines.
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""A request in a line: model, size, steps, guidance, dtype, and what was changed about the model."""
+"""A request on one line: model, size, steps, guidance, dtype, and changes to the model."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from diffprof.record.execution import Execution
 from diffprof.record.recorded_request import RecordedRequest
 from diffprof.render import numbers
 
-# Arguments that have their own place in the headline, or none because they change no count.
+# Arguments that have their own place in the line, or are left out because they do not change the count.
 _SHOWN_ELSEWHERE = (
     *("height", "width", "num_frames", "num_inference_steps", "guidance_scale"),
     *("num_images_per_prompt", "num_videos_per_prompt"),
@@ -31,9 +31,9 @@ def request_line(request: RecordedRequest, execution: Execution) -> str:
 
 
 def request_parts(request: RecordedRequest, execution: Execution) -> list[str]:
-    """How the model is called.
+    """The parts of the line after the model's name.
 
-    The steps, the guidance or the size say that they are recommended, the first of them that is.
+    If the steps, else the guidance, else the size is the model's recommended one, that part says so.
     """
     steps, guidance, size = step_words(request, execution), _guidance(request), size_words(request, execution)
     if steps and set(_STEPS) & set(request.recommended):
@@ -51,7 +51,7 @@ def request_parts(request: RecordedRequest, execution: Execution) -> list[str]:
 
 
 def token_words(execution: Execution) -> str:
-    """``7 prompt tokens, padded to 77, 512``: of the longest prompt; empty where no text was encoded."""
+    """``7 prompt tokens, padded to 77, 512``, for the longest prompt; empty if no text was encoded."""
     first = list({text.encoder: text for text in reversed(execution.texts)}.values())
     longest = max((count for text in first for count in text.tokens), default=0)
     if not longest:
@@ -62,7 +62,7 @@ def token_words(execution: Execution) -> str:
 
 
 def describe_changes(changes: Changes) -> list[str]:
-    """What was changed about the model, each in a few words: ``unet nf4``, ``LoRA 16``, ``guidance in 0.2 to 0.8``."""
+    """The changes to the model, each in a few words: ``nf4: unet``, ``LoRA 16``, ``guided from 0.2 to 0.8``."""
     texts = [*_by_kind(changes.quantize), *(f"{text} layerwise" for text in _by_kind(changes.layerwise))]
     texts += [f"LoRA {_last_name(lora)}" for lora in changes.lora]
     texts += [f"ControlNet {_last_name(name)}" for name in changes.controlnet]
@@ -75,7 +75,7 @@ def describe_changes(changes: Changes) -> list[str]:
 
 
 def _by_kind(components: Mapping[str, str]) -> list[str]:
-    """``nf4: transformer and text_encoder``: the components that are kept in the same way."""
+    """``nf4: transformer and text_encoder``: components grouped by their storage format."""
     kinds = dict.fromkeys(components.values())
     return [
         f"{kind}: {' and '.join(slot for slot, own in components.items() if own == kind)}" for kind in kinds if kind
@@ -101,7 +101,7 @@ def size_words(request: RecordedRequest, execution: Execution) -> str:
 
 
 def step_words(request: RecordedRequest, execution: Execution) -> str:
-    """``30 steps (31 executed)``, or those of each loop; empty where there are none."""
+    """``30 steps (31 executed)``, or the steps of each loop; empty if there are none."""
     if len(execution.steps) > 1:
         return " + ".join(map(numbers.exact, execution.steps)) + " steps"
     requested, executed = request.value("num_inference_steps"), next(iter(execution.steps), 0)
@@ -148,7 +148,7 @@ def _other_arguments(request: RecordedRequest) -> list[str]:
 
 
 def scalar_text(value: object) -> str:
-    """A number, a flag or a text in a line; empty for anything else."""
+    """A number, flag or string as text; empty for anything else."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, float):

@@ -31,8 +31,9 @@ from diffprof.render.table_names import RunTable
 if TYPE_CHECKING:
     from rich.console import Console
 
-WITH_A_SUM = (RunTable.section, RunTable.component)
-NOTHING = {
+WITH_TOTAL = (RunTable.section, RunTable.component)
+"""Tables whose last row is the sum of the others."""
+EMPTY_MESSAGES = {
     RunTable.cache: "No cache was in use; `diffprof run MODEL --cache first_block` uses one of diffusers, for a "
     "transformer.",
     RunTable.move: "No weights were moved: nothing was offloaded (`diffprof run MODEL --offload model`).",
@@ -59,7 +60,7 @@ def print_run(profile: Profile, console: Console, by: RunTable | None = None, ve
 def run_text(
     profile: Profile, width: int = 100, by: RunTable | None = None, verbose: bool = False, encoding: str = "utf-8"
 ) -> str:
-    """The same as plain text without colours, for files and pipes, in characters that `encoding` has."""
+    """A measured run as plain text, using only characters that `encoding` has."""
     return render_text(lambda console: print_run(profile, console, by, verbose), width, encoding)
 
 
@@ -79,7 +80,7 @@ def _print_table_with_title(profile: Profile, by: RunTable, console: Console, ve
     from rich.text import Text
 
     columns = _columns(profile, by, console, verbose)
-    # Memory that never changed is one figure, which a line below has.
+    # If the memory never changed, the line below the tables shows its one value.
     constant = by is RunTable.memory and all(len(set(column.cells)) == 1 for column in columns[1:])
     if columns[0].cells and not (constant and len(columns[0].cells) > 1):
         console.print(Text(_title(profile, by), style="bold"))
@@ -91,7 +92,7 @@ def _print_table(profile: Profile, by: RunTable, console: Console) -> None:
 
     columns = _columns(profile, by, console, verbose=True)
     if not columns[0].cells:
-        console.print(Text(NOTHING.get(by, f"There is nothing to show by {by.value}.")))
+        console.print(Text(EMPTY_MESSAGES.get(by, f"There is nothing to show by {by.value}.")))
         return
     _print_columns(columns, by, console)
     left_out = len(memory_moments(profile)) - len(columns[0].cells) if by is RunTable.memory else 0
@@ -100,7 +101,7 @@ def _print_table(profile: Profile, by: RunTable, console: Console) -> None:
 
 
 def _print_columns(columns: Sequence[Column], by: RunTable, console: Console) -> None:
-    print_table(fit_columns(columns, console.width), console, total=by in WITH_A_SUM)
+    print_table(fit_columns(columns, console.width), console, total=by in WITH_TOTAL)
     console.print()
 
 
@@ -123,7 +124,7 @@ def _columns(profile: Profile, by: RunTable, console: Console, verbose: bool) ->
 
 
 def _last_moments(profile: Profile) -> list[MemoryMoment]:
-    """The moments of the last iteration: the others are alike, and memory that is not freed adds up to it."""
+    """The moments of the last iteration: it resembles the others, and includes memory that they did not free."""
     measured, moments = require_measured(profile), memory_moments(profile)
     last = [number for number, one in enumerate(measured.iterations) if one is measured.timed[-1]]
     return [moment for moment in moments if moment.iteration in last]

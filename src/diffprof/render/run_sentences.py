@@ -1,4 +1,4 @@
-"""The sentences of a measured run: the device, the time, the throughput, and what to know about them."""
+"""Sentences about a measured run: device, time, throughput, and limitations of the measurement."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ def device_line(profile: Profile, device: Device) -> str:
 
 
 def speed_lines(profile: Profile, measured: Measured) -> list[Labelled]:
-    """How long a generation takes, and the throughput."""
+    """The time of one generation, and the throughput."""
     whole = generation(profile)
     if whole is None:
         return [("Wall", "nothing was measured.")]
-    stopped = measured.timed[0].error is not None  # then none finished, and a rate means nothing
+    stopped = measured.timed[0].error is not None  # no call finished, so there is no throughput
     lines = [("Wall", _wall(whole, measured, stopped)), ("Rate", "" if stopped else _rates(whole))]
     if measured.load_seconds is not None:
         lines.append(("Load", f"{numbers.seconds(measured.load_seconds)} to load the pipeline"))
@@ -60,7 +60,7 @@ def step_lines(profile: Profile, ascii_only: bool, with_bars: bool = True) -> li
 
 
 def note_lines(profile: Profile, measured: Measured, with_devices: bool = True) -> list[Labelled]:
-    """What the numbers are based on, and what is unknown; `with_devices` where no table says it of each device."""
+    """What the numbers are based on, and what is unknown. `with_devices` adds memory and power of each device."""
     lines = [("Prepared", text) for text in _preparation(measured)]
     lines += [("Memory", text) for text in _stages(profile)]
     lines += [("Memory", text) for text in (_other_devices(measured) if with_devices else ())]
@@ -73,7 +73,7 @@ def note_lines(profile: Profile, measured: Measured, with_devices: bool = True) 
 
 
 def measurement_notes(measured: Measured) -> list[str]:
-    """What could not be measured, and how the runs differ from the count."""
+    """What could not be measured, and where the run differs from the count."""
     return [
         *measured.notes,
         *map(describe_limitation, measured.limitations),
@@ -125,7 +125,7 @@ def _wall(whole: Generation, measured: Measured, stopped: bool) -> str:
     if whole.iterations == 1:
         return f"{took} ({clock}; a single iteration has no spread)"
     spread = f"mean {nanoseconds(whole.mean_ns)}, {nanoseconds(whole.min_ns)} to {nanoseconds(whole.max_ns)}"
-    # Divided by the mean, as the finding about unsteady times does.
+    # Relative to the mean, as in the finding about unstable timings.
     deviation = f", std {numbers.percent_of((whole.std_ns or 0) / whole.mean_ns)}" if whole.mean_ns else ""
     sample = f"{numbers.exact(whole.iterations)} {'iterations' if measured.repeated else 'equal calls'}"
     return f"{took}: median of {sample} ({spread}{deviation}; {clock})"
@@ -148,7 +148,7 @@ def _per_minute(rate: float, each: str) -> str:
 
 
 def _excluded_iterations(measured: Measured) -> Iterator[str]:
-    """What was measured but is not in the tables."""
+    """Calls that were measured but are not in the tables: warm-ups, traced calls, calls outside the pipeline's."""
     timed = {id(one) for one in measured.timed}
     others = [one for one in measured.iterations if id(one) not in timed]
     for name, found in (("warm-up", warm_ups(measured)), ("traced call", [one for one in others if one.traced])):
@@ -156,11 +156,11 @@ def _excluded_iterations(measured: Measured) -> Iterator[str]:
             times = ", ".join(nanoseconds(clock_of([one]).length_ns(one.wall)) for one in found)
             yield f"{numbers.times(len(found), name)} of {times}{_tracing_cost(measured, found)}"
     for entry in dict.fromkeys(one.entry for one in others if one.entry != "__call__"):
-        yield _outside_line(entry, [one for one in others if one.entry == entry])
+        yield _separate_calls_line(entry, [one for one in others if one.entry == entry])
 
 
 def _tracing_cost(measured: Measured, found: Sequence[Iteration]) -> str:
-    """What recording a trace costs: traced steps beside untraced ones."""
+    """The overhead of tracing: the time of a traced step, compared to an untraced one."""
     clock = clock_of((*measured.timed, *found))
     untraced, traced = (_step_ns(iterations, clock) for iterations in (measured.timed, found))
     if not found[0].traced or untraced is None or traced is None:
@@ -174,7 +174,7 @@ def _step_ns(iterations: Sequence[Iteration], clock: Clock) -> int | None:
     return round(median(lengths)) if lengths else None
 
 
-def _outside_line(entry: str, calls: Sequence[Iteration]) -> str:
+def _separate_calls_line(entry: str, calls: Sequence[Iteration]) -> str:
     total = sum(clock_of([one]).length_ns(one.wall) for one in calls)
     return f"{entry} outside the pipeline's call, {numbers.times(len(calls), 'time')}: {nanoseconds(total)}"
 
@@ -258,11 +258,11 @@ PREPARATIONS: dict[str, str | dict[str, str]] = {
 
 
 def _preparation(measured: Measured) -> list[str]:
-    """How the pipeline was prepared, and whose figures these are where several ranks ran it."""
+    """How the pipeline was prepared; with several ranks, which of them the results are for."""
     parts = []
     for name, value in measured.preparation.items():
-        words = PREPARATIONS.get(name, f"{name} {{}}")
-        parts.append(words.get(value, value) if isinstance(words, dict) else words.format(value))
+        text = PREPARATIONS.get(name, f"{name} {{}}")
+        parts.append(text.get(value, value) if isinstance(text, dict) else text.format(value))
     ranks = {row.rank for row in measured.ranks}
     if len(ranks) > 1:
         parts.append(f"{len(ranks)} ranks; everything but the table of ranks is for rank 0")
@@ -284,7 +284,7 @@ def _power(use: PowerUse | None) -> list[str]:
 
 
 def _other_devices(measured: Measured) -> list[str]:
-    """What ran on each further device, and the most memory that it held."""
+    """The components that ran on each further device, and its peak memory."""
     sentences = []
     for name, device in measured.other_devices.items():
         parts = dict.fromkeys(

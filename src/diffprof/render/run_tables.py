@@ -19,10 +19,10 @@ from diffprof.render.numbers import nanoseconds
 
 BAR = 9
 UNKNOWN = "-"
-ALIKE = 0.01
-"""Memory that differs by less, relative to the larger, is shown as the same."""
+MEMORY_TOLERANCE = 0.01
+"""Amounts of memory whose relative difference is smaller are treated as equal."""
 OTHER = "everything else"
-"""What no component does: the pipeline's own code."""
+"""The name of what runs outside of components: the pipeline's own code."""
 
 
 def section_columns(profile: Profile, ascii_only: bool) -> list[Column]:
@@ -48,7 +48,7 @@ def section_columns(profile: Profile, ascii_only: bool) -> list[Column]:
 
 
 def component_columns(profile: Profile, ascii_only: bool) -> list[Column]:
-    """The throughput of the components in one generation on average, what lies between them, and the sum."""
+    """The mean time and the throughput of each component in one generation, of everything else, and the sum."""
     rows = throughput_table(profile)
     whole = generation(profile)
     peaks = {row.part: row for row in memory_table(profile) if not row.is_stage}
@@ -58,7 +58,7 @@ def component_columns(profile: Profile, ascii_only: bool) -> list[Column]:
     names, times, shares = _parts_of_time(rows, whole)
 
     def each(cells: Sequence[str]) -> list[str]:
-        """The cells of the components and of the whole, with none for what lies between."""
+        """The cells of the components, an empty one for everything else, and that of the whole."""
         return [*cells[: len(rows)], "", *(cells[len(rows) :] or [""])]
 
     return [
@@ -80,7 +80,7 @@ def component_columns(profile: Profile, ascii_only: bool) -> list[Column]:
 
 
 def _parts_of_time(rows: Sequence[ThroughputRow], whole: Generation) -> tuple[list[str], list[float], list[float]]:
-    """Names, mean times and shares of the components and of everything else, which add up to the last of each."""
+    """Names, mean times and shares: of each component, of everything else, and of the whole generation."""
     other_ns = whole.mean_ns - sum(row.mean_ns for row in rows)
     other_share = 1 - sum(row.share for row in rows)
     return (
@@ -110,7 +110,7 @@ def step_columns(profile: Profile, ascii_only: bool, with_bars: bool = True) -> 
 
 
 def memory_columns(moments: Sequence[MemoryMoment]) -> list[Column]:
-    """The memory at the moments; columns without any known value are left out."""
+    """The memory at each moment; columns without any known value are left out."""
     several = len({moment.iteration for moment in moments}) > 1
     columns = [
         Column("moment", [moment_label(one, several) for one in moments], justify="left", least=20),
@@ -124,24 +124,25 @@ def memory_columns(moments: Sequence[MemoryMoment]) -> list[Column]:
 
 
 def notable_moments(moments: Sequence[MemoryMoment]) -> list[MemoryMoment]:
-    """Those of the first two iterations, of the last one, and of any in between that differs from the one shown before.
+    """The moments of the first two iterations, of the last one, and of others whose memory differs.
 
-    Thirty iterations that need the same memory would be a hundred and fifty rows that say one thing.
+    An iteration between them is left out if its memory is that of the iteration shown before it: the rows of thirty
+    equal iterations would all say the same.
     """
     by_iteration = {number: list(own) for number, own in groupby(moments, key=lambda one: one.iteration)}
-    numbers_ = list(by_iteration)
-    shown: list[MemoryMoment] = []
+    iterations = list(by_iteration)
+    selected: list[MemoryMoment] = []
     previous: list[MemoryMoment] = []
-    for number in numbers_:
-        own = by_iteration[number]
-        if number in (*numbers_[:2], numbers_[-1]) or not _are_similar(previous, own):
-            shown += own
+    for iteration in iterations:
+        own = by_iteration[iteration]
+        if iteration in (*iterations[:2], iterations[-1]) or not _are_similar(previous, own):
+            selected += own
             previous = own
-    return shown
+    return selected
 
 
 def _are_similar(before: Sequence[MemoryMoment], after: Sequence[MemoryMoment]) -> bool:
-    """Whether the same moments have the same memory, within a hundredth."""
+    """Whether both iterations have the same moments with about the same memory."""
     if [one.label for one in before] != [one.label for one in after]:
         return False
     pairs = [
@@ -149,7 +150,7 @@ def _are_similar(before: Sequence[MemoryMoment], after: Sequence[MemoryMoment]) 
         for first, second in zip(before, after, strict=True)
         for one, other in zip(_amounts(first), _amounts(second), strict=True)
     ]
-    return all(abs(one - other) <= ALIKE * max(one, other) for one, other in pairs)
+    return all(abs(one - other) <= MEMORY_TOLERANCE * max(one, other) for one, other in pairs)
 
 
 def _amounts(moment: MemoryMoment) -> tuple[int | None, ...]:
@@ -197,7 +198,7 @@ def cache_columns(profile: Profile, ascii_only: bool) -> list[Column]:
 
 
 def move_columns(profile: Profile, ascii_only: bool) -> list[Column]:
-    """What offloading moved of each component, and how long it kept the host busy."""
+    """The weights that offloading moved, by component, and how long that kept the host busy."""
     rows = move_table(profile.measured.timed if profile.measured else ())
     moved = [row.moved for row in rows]
     disk = any(one.from_disk_bytes for one in moved)
@@ -219,7 +220,7 @@ def move_columns(profile: Profile, ascii_only: bool) -> list[Column]:
 
 
 def part_columns(profile: Profile, ascii_only: bool) -> list[Column]:
-    """One generation in short: the components, everything else, and the sum."""
+    """A short table of one generation: the components, everything else, and the sum."""
     rows, whole = throughput_table(profile), generation(profile)
     if not rows or whole is None:
         return [Column("part", [])]
@@ -263,7 +264,7 @@ def _cache_name(profile: Profile, row: CacheRow, ascii_only: bool) -> str:
 
 
 def _peak_memory(peaks: Sequence[MemoryRow | None], more: Sequence[str]) -> list[Column]:
-    """Device memory if known, else that of the process."""
+    """Peak device memory if it is known, else the highest resident memory of the process."""
     on_device = [row.device_peak_bytes if row else None for row in peaks]
     if any(peak is not None for peak in on_device):
         return [Column("peak\nmemory", [*(_or_dash(peak, numbers.gigabytes) for peak in on_device), *more], rank=2)]
@@ -285,19 +286,19 @@ def _short(rate: float) -> str:
 
 
 def _or_dash(value: float | int | None, format_value: Callable[..., str]) -> str:
-    """Unknown is not 0."""
+    """Format a value; a dash if it is unknown, because unknown is not 0."""
     return UNKNOWN if value is None else format_value(value)
 
 
 def _bandwidth(shares: Sequence[float | None]) -> list[Column]:
-    """The share of the memory's bandwidth, where it is known of any component."""
+    """The share of the memory bandwidth that each component achieved; no column if none is known."""
     if all(share is None for share in shares):
         return []
     return [Column("of band-\nwidth", [*(_or_dash(share, numbers.percent_of) for share in shares), "", ""], rank=4)]
 
 
 def _limits(limits: Sequence[str | None]) -> list[Column]:
-    """What each component is limited by, where that is known of any."""
+    """What limits each component; no column if none is known."""
     if all(limit is None for limit in limits):
         return []
     return [Column("limited\nby", [*(limit or UNKNOWN for limit in limits), "", ""], rank=4, justify="left")]

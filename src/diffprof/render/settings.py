@@ -1,4 +1,4 @@
-"""The settings in effect, for people and for programs."""
+"""The settings in effect as a table, JSON, CSV and Markdown."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def print_settings(settings: Mapping[str, Setting], files: Sequence[Path], conso
 
 
 def settings_markdown(settings: Mapping[str, Setting], files: Sequence[Path]) -> str:
-    """The same as Markdown, for an issue."""
+    """The settings in effect as Markdown, for an issue."""
     return markdown([settings_block(settings, files)])
 
 

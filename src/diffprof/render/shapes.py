@@ -16,7 +16,7 @@ def inputs_text(inputs: Iterable[TensorInput]) -> str:
 
 
 def shapes_text(shapes: OperationShapes) -> str:
-    """What goes into an operation and what comes out; nothing for views, of which no shapes are recorded."""
+    """The input and output shapes of an operation; empty for views, whose shapes are not recorded."""
     if shapes == OperationShapes():
         return ""
     return f"{', '.join(map(shape_text, shapes.inputs))} -> {', '.join(map(shape_text, shapes.outputs))}"

@@ -1,4 +1,4 @@
-"""The tables that a profile can be shown as, by name: options need the names before anything is rendered."""
+"""Names of the tables of a profile, apart from their renderers, so that options can list them without imports."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ DEFAULT_DEPTH = 1
 
 
 class ProfileTable(str, Enum):
-    """What the rows of a table of what was counted are."""
+    """Tables of counts, named after their rows."""
 
     component = "component"
     kind = "kind"
@@ -19,7 +19,7 @@ class ProfileTable(str, Enum):
 
 
 class RunTable(str, Enum):
-    """What the rows of a table of what was measured are."""
+    """Tables of a measured run, named after their rows."""
 
     section = "section"
     component = "component"

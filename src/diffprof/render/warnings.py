@@ -1,4 +1,4 @@
-"""Warnings about the numbers of a profile, shown with them in every view."""
+"""Warnings about the numbers of a profile, shown next to them in every view."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from diffprof.render.run_sentences import measurement_notes
 
 
 def profile_warnings(profile: Profile) -> list[str]:
-    """Sizes that were not taken as requested, work that was not counted, and what could not be measured."""
+    """Warnings about sizes that the pipeline changed, operations without a formula, and limits of the measurement."""
     return [
         *size_changes(profile),
         *_unknown_operations(profile),

@@ -17,5 +17,5 @@ def test_the_exit_code_says_whether_all_promises_hold(
     monkeypatch.setattr("diffprof.runtime.doctor.examine", lambda device, progress: found)
     result = CliRunner().invoke(app, ["--quiet"])
     assert result.exit_code == code
-    assert f"{verdict.value:<8} What was counted is what is executed (7 MACs)" in result.output
+    assert f"{verdict.value:<8} The counts equal what is executed (7 MACs)" in result.output
     assert "torch: 2.13" in result.output

@@ -41,7 +41,7 @@ def test_hardware_lists_every_accelerator(run: Run) -> None:
 
 
 def test_an_accelerator_as_it_is_shown(run: Run, golden: Callable[[str, str], None]) -> None:
-    shown, _, reached = run("hardware", "show", "RTX 4090").out.partition("\nWhat it reaches, as predictions take it\n")
+    shown, _, reached = run("hardware", "show", "RTX 4090").out.partition("\nAchieved rates that predictions assume\n")
     golden("hardware_show_rtx_4090.txt", shown)
     assert reached.startswith("large product in float32")
 

@@ -39,7 +39,7 @@ def test_a_failed_point_ends_with_1_and_the_others_are_there(run: Run, saved: st
     assert ended.code == 1
     assert "Sweep: 1 point" in ended.out
     assert "NoSuchPipeline" in ended.out
-    assert ended.err == "diffprof: error: 1 of 2 requests failed; the same command tries them again.\n"
+    assert ended.err == "diffprof: error: 1 of 2 requests failed; run the same command to try them again.\n"
 
 
 @pytest.mark.parametrize(

@@ -34,5 +34,5 @@ def test_a_file_that_is_too_large_or_missing_is_said(tmp_path: Path) -> None:
     file = tmp_path / "a.png"
     assert "cannot be shown: No such file" in str(embedded_image("a.png", file))
     file.write_bytes(PNG)
-    assert "larger than the report may be" in str(embedded_image("a.png", file, most_bytes=len(PNG) - 1))
+    assert "too large to embed in a report" in str(embedded_image("a.png", file, most_bytes=len(PNG) - 1))
     assert "data:image/png" in str(embedded_image("a.png", file, most_bytes=len(PNG)))

@@ -20,7 +20,7 @@ app = typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions
 
 @dataclass(frozen=True)
 class ServerOptions:
-    """Where the page listens, who may open it, and what its visitors may do."""
+    """Options for where the app listens, who may open it, and what its visitors may do."""
 
     enable_profiling: Annotated[
         bool | None,
@@ -57,7 +57,7 @@ class ServerOptions:
     ] = False
 
     def setup(self) -> Setup:
-        """The same, checked and completed by the settings."""
+        """Check the options, and fill in defaults from the settings."""
         check_number("profiling_iterations", self.profiling_iterations, "--profiling-iterations")
         check_number("port", self.port, "--port")
         from diffprof import settings as config

@@ -46,11 +46,11 @@ def _write_info(output: AnswerOptions) -> None:
     from diffprof.render.columns import Column
     from diffprof.render.csv import table_csv
 
-    held = cache.info()
-    values: dict[str, Any] = {"folder": str(held.folder), "profiles": held.entries, "bytes": held.size_bytes}
+    info = cache.info()
+    values: dict[str, Any] = {"folder": str(info.folder), "profiles": info.entries, "bytes": info.size_bytes}
 
     def show(console: Console) -> None:
-        line = f"{held.folder}: {numbers.times(held.entries, 'profile')}, {numbers.gigabytes(held.size_bytes)}"
+        line = f"{info.folder}: {numbers.times(info.entries, 'profile')}, {numbers.gigabytes(info.size_bytes)}"
         console.out(line, highlight=False)
 
     answer = Answer(
@@ -65,5 +65,6 @@ def _write_info(output: AnswerOptions) -> None:
 @app.command()
 def clear() -> None:
     """Remove every profile from the cache."""
-    gone = cache.clear()
-    typer.echo(f"{gone.folder}: removed {numbers.times(gone.entries, 'profile')}, {numbers.gigabytes(gone.size_bytes)}")
+    removed = cache.clear()
+    count = numbers.times(removed.entries, "profile")
+    typer.echo(f"{removed.folder}: removed {count}, {numbers.gigabytes(removed.size_bytes)}")

@@ -50,11 +50,11 @@ def crosscheck(
     from diffprof.crosscheck.tools import TOOLS
 
     with progress_bar(output.quiet) as progress:
-        made = compare(model, component, request.arguments, tuple(tool or TOOLS), timeout, progress)
+        result = compare(model, component, request.arguments, tuple(tool or TOOLS), timeout, progress)
     answer = Answer(
-        lambda console: views.print_crosscheck(made, console),
-        lambda: views.crosscheck_json(made),
-        lambda: views.crosscheck_csv(made),
-        lambda: views.crosscheck_markdown(made),
+        lambda console: views.print_crosscheck(result, console),
+        lambda: views.crosscheck_json(result),
+        lambda: views.crosscheck_csv(result),
+        lambda: views.crosscheck_markdown(result),
     )
     output.write(answer)

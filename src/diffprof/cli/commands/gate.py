@@ -30,7 +30,7 @@ app = typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions
 
 @dataclass(frozen=True)
 class OutcomeOptions:
-    """The format of the outcome, and the files that it goes to."""
+    """Options for the format of the outcome, and the files to write."""
 
     json: Annotated[bool, typer.Option("--json", help="Print the outcome as JSON.")] = False
     markdown: AsMarkdown = False
@@ -49,7 +49,7 @@ class OutcomeOptions:
     def check(self) -> None:
         """Refuse contradicting formats and unwritable files, before anything is counted."""
         check_formats(self.json, csv=False, markdown=self.markdown)
-        _check_places(list(_targets(self.files or [], self.junit)))
+        _check_files(list(_targets(self.files or [], self.junit)))
 
     def write(self, outcome: Gate, names: Sequence[str]) -> None:
         """Write the outcome to the files, and print it."""
@@ -110,7 +110,7 @@ def gate(
     from diffprof.comparison.labels import distinct_labels
 
     limits = ",".join(most) if most else None
-    parse_limits(limits or "")  # refused before anything is counted
+    parse_limits(limits or "")  # refuse wrong limits before anything is counted
     output.check()
     before = _load_baseline(baseline)
     after = open_profile(candidate, lambda model: _count(model, before, output.quiet))
@@ -120,14 +120,14 @@ def gate(
 
 
 def _targets(files: Sequence[Path], junit: Path | None) -> dict[Path, str]:
-    """The files to write, and the format of each; the ending says it, except for --junit."""
+    """The files to write, with the format of each: by its ending, or JUnit XML for --junit."""
     for file in files:
         check_ending(file, ENDINGS)
     return {**{file: file.suffix.lower() for file in files}, **({junit: ".xml"} if junit else {})}
 
 
-def _check_places(targets: Sequence[Path]) -> None:
-    """Check before anything is counted; exit code 1 means an exceeded limit here, so this is a `RequestError`."""
+def _check_files(targets: Sequence[Path]) -> None:
+    """Raise a `RequestError` if a file cannot be written: exit code 1 is reserved for exceeded limits."""
     from diffprof.record.atomic_files import check_writable
 
     try:
@@ -149,7 +149,7 @@ def _load_baseline(file: Path) -> Profile:
 
 
 def _count(model: str, baseline: Profile, quiet: bool) -> Profile:
-    """The model, with the request of the baseline."""
+    """Count the model with the request of the baseline."""
     from diffprof.counting.request_profile import count_request
 
     with progress_bar(quiet) as progress:

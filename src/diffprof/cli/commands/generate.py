@@ -33,7 +33,7 @@ SHEET = "contact_sheet.png"
 
 @dataclass(frozen=True)
 class GenerateOptions(RequestOptions):
-    """What is generated, and with what."""
+    """Options for what to generate."""
 
     prompt: Annotated[str, typer.Argument(metavar="PROMPT", help="Describes the image or video.")]
     steps: options.Steps = None
@@ -56,7 +56,7 @@ class GenerateOptions(RequestOptions):
 
 @dataclass(frozen=True)
 class GenerateOutputOptions:
-    """What is measured and printed, and where the files go."""
+    """Options for what is measured and printed, and where the files are written."""
 
     fps: Annotated[str | None, typer.Option(metavar="N", help="Frames per second of the video file.")] = None
     folder: Annotated[
@@ -115,7 +115,7 @@ def generate(
 
 
 def _request(model: str, requested: GenerateOptions) -> Request:
-    """The request that was typed; its seed is known from now on, also for the record."""
+    """Build the request; a missing seed is drawn here, so that it can be recorded."""
     from diffprof.generation.request import complete, parse_size
 
     if requested.size is not None:
@@ -141,14 +141,14 @@ def _generate(models: Sequence[str], request: Request, output: GenerateOutputOpt
         from diffprof.generation.generate import GenerationOptions, generate, generate_batch
         from diffprof.generation.models import model_of
 
-        how = GenerationOptions(output.folder, output.profiling, fps)
+        options = GenerationOptions(output.folder, output.profiling, fps)
         if len(models) == 1:
-            generated = generate(request, how, progress)
+            generated = generate(request, options, progress)
             result = ModelResult(models[0], model_of(models[0]).title, *generated)
             return _Outcome([result], _files(result))
         problem = None
         try:
-            batch = generate_batch(models, request, how, progress)
+            batch = generate_batch(models, request, options, progress)
         except OutputError as error:
             if error.batch is None:
                 raise
@@ -219,7 +219,7 @@ def _row(result: ModelResult) -> Any:
 
 
 def _png_content(path: Path | None) -> bytes | None:
-    """What the history keeps: the file of an image, but not of a video."""
+    """The bytes of a generated image, for the history; None for a video."""
     return path.read_bytes() if path is not None and path.suffix == ".png" else None
 
 

@@ -43,7 +43,7 @@ class RunKind(str, Enum):
 
 
 class Metric(str, Enum):
-    """A metric that can be followed over time."""
+    """A metric whose trend can be shown."""
 
     time = "time"
     peak_memory = "peak_memory"
@@ -52,7 +52,7 @@ class Metric(str, Enum):
 
 
 class Order(str, Enum):
-    """What runs can be listed by."""
+    """What a list of runs can be sorted by."""
 
     created_at = "created_at"
     time = "time"
@@ -62,7 +62,7 @@ class Order(str, Enum):
 
 
 COLUMNS = {"time": "wall_seconds", "peak_memory": "peak_memory_bytes"}
-"""What the metrics are called in the history's own table, which has their units; gates call them as we do here."""
+"""Columns of the history's table that have a unit in their name; the option uses the names that gates use."""
 
 ModelName = Annotated[str | None, typer.Option(metavar="NAME", help="Only runs of this model.")]
 OfKind = Annotated[RunKind | None, typer.Option(help="Only runs of this command.", show_default=False)]
@@ -77,7 +77,7 @@ Run = Annotated[int, typer.Argument(metavar="RUN", help="The number of a run, fr
 
 @dataclass(frozen=True)
 class RunFilters:
-    """Filters for runs, whenever they were kept."""
+    """Options that select runs."""
 
     model: ModelName = None
     kind: OfKind = None
@@ -87,7 +87,7 @@ class RunFilters:
     text: Text = None
 
     def filters(self, since: datetime | None = None, until: datetime | None = None) -> Filters:
-        """The filters as the history takes them."""
+        """Convert the options to filters of the history."""
         return Filters(
             model=self.model,
             kind=None if self.kind is None else self.kind.value,
@@ -102,13 +102,13 @@ class RunFilters:
 
 @dataclass(frozen=True)
 class DatedFilters(RunFilters):
-    """Filters for runs, with a span of time."""
+    """Options that select runs, also by time."""
 
     since: Since = None
     until: Until = None
 
     def filters(self, since: datetime | None = None, until: datetime | None = None) -> Filters:
-        """The filters as the history takes them."""
+        """Convert the options to filters of the history."""
         if self.since is not None:
             since = parse_moment("--since", self.since, _now())
         if self.until is not None:
@@ -159,7 +159,7 @@ def _list(
     _warn_of_damage(found.damaged)
     total = 0 if output.csv else history.count(filters)
     if output.is_console and not total:
-        _print_nothing(history)
+        _print_no_runs(history)
         return
     answer = Answer(
         lambda console: render.print_runs(runs, total, console, offset),
@@ -223,7 +223,7 @@ def trend(
     history = History()
     found = history.trend(COLUMNS.get(metric.value, metric.value), which.filters(), limit=limit)
     if output.is_console and not found.total:
-        _print_nothing(history)
+        _print_no_runs(history)
         return
     answer = Answer(
         lambda console: render.print_trend(found, console),
@@ -286,9 +286,8 @@ def prune(
     """Delete kept runs that match the filters: the old ones, or all but the newest."""
     if (keep is None) == (older_than is None):
         raise RequestError("Specify --keep N or --older-than WHEN.")
-    edge = None if older_than is None else parse_moment("--older-than", older_than, _now())
-    filters = which.filters()
-    pruned = History().prune(keep=keep, older_than=edge, filters=filters, dry_run=dry_run)
+    before = None if older_than is None else parse_moment("--older-than", older_than, _now())
+    pruned = History().prune(keep=keep, older_than=before, filters=which.filters(), dry_run=dry_run)
     write_text(f"{render.pruned_line(pruned, dry_run)}\n")
 
 
@@ -301,7 +300,7 @@ def _warn_of_damage(damaged: Sequence[int]) -> None:
         print_progress(render.damage_line(damaged))
 
 
-def _print_nothing(history: History) -> None:
+def _print_no_runs(history: History) -> None:
     if history.count():
         write_text("No kept run matches.\n")
     else:
@@ -309,11 +308,11 @@ def _print_nothing(history: History) -> None:
 
 
 def _count(model: str, changes: Mapping[str, Any]) -> Profile:
-    raise AssertionError(f"{model} was to be counted, but kept runs are compared as they are")
+    raise AssertionError(f"a comparison of kept runs must not count {model}")
 
 
 def _save_image(history: History, run: int, folder: Path) -> Path | None:
-    """The image of the run as a file, as images are compared; None if none is kept."""
+    """Write the image of the run to a file for the comparison; None if none is kept."""
     image = history.picture(run)
     if image is None:
         return None

@@ -69,8 +69,8 @@ def predict(
     measured = load_saved_profile(profile) if profile is not None else None
     if measured is None:
         check_request(request)
-    # Of several, each must lack the model's dtype: one count is for all of them.
-    named = request.accelerators if measured is None else ()
-    source = open_model(model, requested, output.quiet, named, hardware)
+    # One count serves all accelerators, so its dtype changes only if none of them supports the model's own.
+    accelerators = request.accelerators if measured is None else ()
+    source = open_model(model, requested, output.quiet, accelerators, hardware)
     result = predict_profile(source.profile, request, measured)
     output.write(prediction_answer(result, by, output.verbose))

@@ -46,7 +46,7 @@ WRITTEN_BY = {".pdf": "--pdf", ".png": "--png", ".json": "--speedscope or --chro
 
 
 def _with_export_options(command: Callable[..., None]) -> Callable[..., None]:
-    """The command with an option for each format that is written by an option: ``--speedscope FILE``."""
+    """Add an option such as ``--speedscope FILE`` for each format of `report_formats`."""
     *own, _ = inspect.signature(command, eval_str=True).parameters.values()
     options = [
         inspect.Parameter(
@@ -199,5 +199,5 @@ def _write_tables(profiles: Sequence[Profile], names: Sequence[str], folder: Pat
 
 
 def _folder_name(name: str) -> str:
-    """The name without characters that a path gives a meaning."""
+    """Replace characters that have a meaning in a path."""
     return "".join(letter if letter.isalnum() or letter in "-_. " else "_" for letter in name)[:100]

@@ -33,7 +33,7 @@ app = typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions
 
 @dataclass(frozen=True)
 class MeasurementOptions:
-    """How it is measured."""
+    """Options for how the run is measured."""
 
     warmup: Annotated[
         str, typer.Option(metavar="N", help="Calls before the timed ones, not counted in the results.")
@@ -58,7 +58,7 @@ class MeasurementOptions:
 
 @dataclass(frozen=True)
 class RunOutputOptions:
-    """What is printed, and where the files go."""
+    """Options for what is printed, and where the files are written."""
 
     by: Annotated[RunTable | None, typer.Option(help="Print only this table.", show_default=False)] = None
     json: options.AsJson = False
@@ -107,11 +107,11 @@ def run(
     keep_profile = make_history_writer(keep, "run", output.quiet)
     measured, trace_problem = _measure(request, warmup, iterations, budget, measurement, output, run_files)
     if not is_first_process():
-        return  # what it measured is in the profile of the first one
+        return  # the first process writes the results of all
     try:
         files = run_files.write(measured.profile)
     finally:
-        # Minutes of measuring are shown, whatever becomes of the files; what nobody asked to see is not.
+        # Printed even if writing the files fails: measuring took minutes.
         if not output.quiet or output.by is not None or result.format is not None:
             result.write(measured.profile)
     written = [*files, *([measured.trace.path] if measured.trace else [])]
@@ -130,7 +130,7 @@ def _measure(
     output: RunOutputOptions,
     run_files: RunFiles,
 ) -> tuple[Run, DiffprofError | None]:
-    """The run, and why there is no trace of it where one was requested."""
+    """Measure the run; the second value is why a requested trace is missing."""
     with progress_bar(output.quiet or not is_first_process()) as progress:
         if progress is not None:
             # Before the libraries are imported, which takes seconds.
@@ -144,7 +144,7 @@ def _measure(
             with memory_snapshot(run_files.folder, measurement.memory_snapshot):
                 return model_run.measure(progress)
         except (PipelineError, InterruptedRun) as error:
-            files = _explain_memory(error)
+            files = _memory_files(error)
             if error.run is not None and error.run.profiles:
                 files = [*run_files.write(error.run.profiles[-1]), *files]
             if files:
@@ -152,8 +152,8 @@ def _measure(
             raise
 
 
-def _explain_memory(error: BaseException) -> list[Path]:
-    """The snapshot of the GPU's memory where that ran out, and what it says."""
+def _memory_files(error: BaseException) -> list[Path]:
+    """The memory snapshot of a GPU that ran out of memory, and a page that explains it."""
     if not isinstance(error, OutOfMemoryError) or error.snapshot is None:
         return []
     from diffprof.traces.memory.out_of_memory import explained_files
@@ -162,5 +162,5 @@ def _explain_memory(error: BaseException) -> list[Path]:
 
 
 def is_first_process() -> bool:
-    """Whether this is the one of torchrun's processes that writes and prints."""
+    """Whether this process writes and prints: rank 0 of torchrun, or the only process."""
     return "WORLD_SIZE" not in os.environ or os.environ.get("RANK", "0") == "0"

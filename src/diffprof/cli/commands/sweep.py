@@ -29,7 +29,7 @@ app = typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions
 
 @dataclass(frozen=True)
 class SweepRequestOptions(RequestOptions):
-    """What all requests of a sweep have in common."""
+    """Options that all requests of a sweep share."""
 
     settings: options.Settings = None
     scheduler: options.Scheduler = None
@@ -39,7 +39,7 @@ class SweepRequestOptions(RequestOptions):
 
 @dataclass(frozen=True)
 class MeasuredSweepOptions:
-    """Whether and how every request is run for real."""
+    """Options for measuring every request instead of only counting it."""
 
     measure: Annotated[bool, typer.Option("--measure", help="Run every request for real, and measure it.")] = False
     warmup: Annotated[str, typer.Option(metavar="N", help="Calls before the timed ones.")] = "1"
@@ -53,10 +53,9 @@ class MeasuredSweepOptions:
     seed: options.Seed = None
 
     def measurement(self) -> SweepMeasurement | None:
-        """The same, checked; None where nothing is measured."""
+        """Check the options and convert them; None if nothing is measured."""
         if not self.measure:
-            given = [self.gpus_per_task is not None, self.random_weights, self.device, self.offload, self.seed]
-            if any(given):
+            if any([self.gpus_per_task is not None, self.random_weights, self.device, self.offload, self.seed]):
                 raise RequestError("--gpus-per-task, --random-weights, --device, --offload and --seed need --measure.")
             return None
         if self.gpus_per_task is not None and not 0 <= self.gpus_per_task <= 64:
@@ -67,7 +66,7 @@ class MeasuredSweepOptions:
 
 @dataclass(frozen=True)
 class EngineOptions:
-    """Where the points are computed, and what is kept of them."""
+    """Options for where the points are computed and stored."""
 
     engine: Annotated[
         EngineName, typer.Option(help="Processes on this machine, or a Ray cluster.", show_default=False)
@@ -85,7 +84,7 @@ class EngineOptions:
     fresh: Annotated[bool, typer.Option("--fresh", help="Compute points again that an earlier sweep computed.")] = False
 
     def options(self) -> SweepOptions:
-        """The same, checked."""
+        """Check the options and convert them."""
         if self.address is not None and self.engine is not EngineName.ray:
             raise RequestError("--address is for a Ray cluster; add --engine ray.")
         if self.workers is not None and not 1 <= self.workers <= 256:
@@ -95,7 +94,7 @@ class EngineOptions:
 
 @dataclass(frozen=True)
 class SweepOutputOptions(PageOptions):
-    """The format of the answer, and where it goes."""
+    """Options for the format of the table, and where it is written."""
 
     file: Annotated[
         Path | None,
@@ -106,7 +105,7 @@ class SweepOutputOptions(PageOptions):
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before a very large sweep.")] = False
 
     def check(self, *others: str) -> None:
-        """Before anything is computed."""
+        """Refuse contradicting formats and unwritable files before anything is computed."""
         from diffprof.sweeps.views.files import check_ending
 
         if self.file is not None:
@@ -138,25 +137,25 @@ def sweep(
     output.check()
     others = {"random_weights": measured.random_weights, "device": measured.device, "offload": measured.offload}
     base = requested.request("", seed=measured.seed, **others)
-    made = parse_sweep(axes, base, measured.measurement())
+    planned = parse_sweep(axes, base, measured.measurement())
     with progress_bar(output.quiet) as progress:
-        result = run_sweep(made, engine.options(), progress, _ask if not output.yes else lambda message: True)
+        result = run_sweep(planned, engine.options(), progress, _ask if not output.yes else lambda message: True)
     write(result, output)
     if result.failures:
         raise DiffprofError(
-            f"{len(result.failures):,} of {made.requests:,} requests failed; the same command tries them again."
+            f"{len(result.failures):,} of {planned.requests:,} requests failed; run the same command to try them again."
         )
 
 
 def _ask(message: str) -> bool:
-    """Ask on the terminal; without one the answer is no."""
+    """Ask for confirmation on the terminal; without a terminal the answer is no."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return False
-    return typer.confirm(f"{message}. Go on?", err=True)
+    return typer.confirm(f"{message}. Continue?", err=True)
 
 
 def write(result: SweepResult, output: SweepOutputOptions) -> None:
-    """Write the result as the options say; what failed is also shown where a file has the rest."""
+    """Write the result as the options say; if it goes to a file, failures are also printed."""
     from diffprof.sweeps.views import files, tables
 
     output.write(

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 
 def model_names(incomplete: str) -> list[str]:
-    """Models of the catalogue whose name begins like this."""
+    """Names of models in the catalogue that start with the typed text."""
     from diffprof import catalogue
 
     return _names_that_start_with(incomplete, [entry.name for entry in catalogue.entries()])
 
 
 def model_or_file(incomplete: str) -> list[str]:
-    """Models, and saved profiles in the folder that is being typed."""
+    """Names of models, and saved profiles in the folder of the typed path."""
     from pathlib import Path
 
     typed = Path(incomplete)
@@ -25,7 +25,7 @@ def model_or_file(incomplete: str) -> list[str]:
 
 
 def accelerator_names(incomplete: str) -> list[str]:
-    """Accelerators whose name begins like this; after a comma, one more."""
+    """Names of accelerators that start with the typed text, or with its part after the last comma."""
     from diffprof.catalogue.accelerators import accelerators
 
     before, comma, last = incomplete.rpartition(",")
@@ -33,7 +33,7 @@ def accelerator_names(incomplete: str) -> list[str]:
 
 
 def limit_names(incomplete: str) -> list[str]:
-    """Metrics that a gate can limit, as ``macs=``; after a comma, one more."""
+    """Metrics that a gate can limit, as ``macs=``; after a comma, the next one."""
     from diffprof.comparison.counts import METRICS
 
     before, comma, last = incomplete.rpartition(",")

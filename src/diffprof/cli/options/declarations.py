@@ -1,4 +1,4 @@
-"""Options that several commands have: each is declared once, and reads the same everywhere."""
+"""Options that several commands share, each declared once."""
 
 from __future__ import annotations
 
@@ -192,7 +192,7 @@ Quiet = Annotated[
 
 
 def accelerator_names(text: str | None) -> tuple[str, ...]:
-    """The names that --gpu gives, separated by commas."""
+    """Split the value of --gpu at its commas."""
     names = tuple(name.strip() for name in text.split(",")) if text else ()
     if any(not name for name in names):
         raise RequestError(f"--gpu takes names separated by commas, not {text!r}.")

@@ -1,4 +1,4 @@
-"""Option groups: dataclasses of options that several commands share, each declared once."""
+"""Option groups: dataclasses of options that several commands share."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from diffprof.record.request import CHANGES, Request
 from diffprof.settings.limits import CALL_NUMBERS, LIMITS
 
 INPUTS = ("image", "mask_image", "control_image", "video")
-"""Call arguments that can be given by their size; the options are named without ``_image``."""
+"""Call arguments that an option gives by their size alone; the options are named without ``_image``."""
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 def expand_groups(command: Command) -> Command:
-    """Give typer the options of every parameter that is an option group, and give the command the groups."""
+    """Let a command take option groups: typer sees each field as an option, the command gets the groups."""
     hints = get_type_hints(command, include_extras=True)
     parameters: list[inspect.Parameter] = []
     groups: dict[str, Any] = {}
@@ -60,25 +60,25 @@ def _parameters(group: Any) -> list[inspect.Parameter]:
 
 @dataclass(frozen=True)
 class RequestOptions:
-    """Options that say what is requested of a model; each command has those that mean something to it."""
+    """Base class of groups that describe a request; each command uses a group with the options it supports."""
 
     def request(self, model: str, **others: Any) -> Request:
-        """The request that was typed, checked."""
-        typed = vars(self)
-        numbers = {name: typed.get(LIMITS[name].option.removeprefix("--")) for name in CALL_NUMBERS}
-        numbers |= _both_sides(typed.get("size"), numbers)
-        texts = {name: typed.get(name) for name in ("prompt", "negative_prompt")}
-        sizes = {name: typed.get(name.removesuffix("_image")) for name in INPUTS}
+        """Build the request and check it."""
+        values = vars(self)
+        numbers = {name: values.get(LIMITS[name].option.removeprefix("--")) for name in CALL_NUMBERS}
+        numbers |= _parse_size(values.get("size"), numbers)
+        texts = {name: values.get(name) for name in ("prompt", "negative_prompt")}
+        sizes = {name: values.get(name.removesuffix("_image")) for name in INPUTS}
         names = (
             *("dtype", "scheduler", "enable", "seed", "device", "offload", "random_weights", "config"),
             *("assume_defaults", "pipeline_defaults", "count", *CHANGES, *PREPARATIONS),
         )
-        rest = {name: typed[name] for name in names if name in typed}
-        return Request.parse(model, numbers, typed.get("settings") or (), texts=texts, sizes=sizes, **rest, **others)
+        rest = {name: values[name] for name in names if name in values}
+        return Request.parse(model, numbers, values.get("settings") or (), texts=texts, sizes=sizes, **rest, **others)
 
 
-def _both_sides(size: str | None, numbers: Mapping[str, str | None]) -> dict[str, str]:
-    """The width and the height that --size sets."""
+def _parse_size(size: str | None, numbers: Mapping[str, str | None]) -> dict[str, str]:
+    """The width and height that --size gives; refused if `numbers` already has one of them."""
     if size is None:
         return {}
     if numbers["width"] is not None or numbers["height"] is not None:
@@ -91,7 +91,7 @@ def _both_sides(size: str | None, numbers: Mapping[str, str | None]) -> dict[str
 
 @dataclass(frozen=True)
 class CallOptions(RequestOptions):
-    """The call."""
+    """Arguments of the pipeline's call."""
 
     prompt: options.Prompt = None
     negative_prompt: options.NegativePrompt = None
@@ -109,7 +109,7 @@ class CallOptions(RequestOptions):
 
 @dataclass(frozen=True)
 class InputOptions(CallOptions):
-    """A call, with its inputs by their sizes and with features of the pipeline."""
+    """Arguments of the call, sizes of its image inputs, and features of the pipeline."""
 
     image: options.Image = None
     mask: options.Mask = None
@@ -123,7 +123,7 @@ class InputOptions(CallOptions):
 
 @dataclass(frozen=True)
 class CountOptions(InputOptions):
-    """A call that is counted."""
+    """Options of a call that is counted."""
 
     limit_memory: options.LimitMemory = None
     limit_time: options.LimitTime = None
@@ -132,7 +132,7 @@ class CountOptions(InputOptions):
 
 @dataclass(frozen=True)
 class ChangeOptions(InputOptions):
-    """A call of a model that is changed first."""
+    """Options of a call, and changes to make to the model before it."""
 
     quantize: options.Quantize = None
     layerwise: options.Layerwise = None
@@ -143,7 +143,7 @@ class ChangeOptions(InputOptions):
 
 @dataclass(frozen=True)
 class ProfileOptions(ChangeOptions):
-    """A call that is only counted: what can be changed without weights."""
+    """Options of a call that is only counted, with the changes that need no weights."""
 
     controlnet: options.Controlnet = None
     ip_adapter: options.IpAdapter = None
@@ -155,7 +155,7 @@ class ProfileOptions(ChangeOptions):
 
 @dataclass(frozen=True)
 class RunOptions(ChangeOptions):
-    """A call that is made for real."""
+    """Options of a call that is executed."""
 
     seed: options.Seed = None
     random_weights: options.RandomWeights = False
@@ -169,7 +169,7 @@ class RunOptions(ChangeOptions):
     single_file: options.SingleFile = None
 
     def request(self, model: str, **others: Any) -> Request:
-        """The request that was typed: a weight file of its own is the model, and MODEL says what it is."""
+        """Build the request. With --single-file, that file is the model, and MODEL is its configuration."""
         if self.single_file is None:
             return super().request(model, **others)
         if self.config is not None:
@@ -179,7 +179,7 @@ class RunOptions(ChangeOptions):
 
 @dataclass(frozen=True)
 class ComponentOptions(RequestOptions):
-    """One call of a component."""
+    """Options of one call of a component."""
 
     size: options.Size = None
     height: options.Height = None
@@ -193,7 +193,7 @@ class ComponentOptions(RequestOptions):
 
 @dataclass(frozen=True)
 class OutputOptions:
-    """Where a profile goes, and as what."""
+    """Options for the format of a profile, and where it is written."""
 
     depth: Annotated[
         str | None, typer.Option(metavar="N", help="Show the module tree to this depth; implies --by module.")

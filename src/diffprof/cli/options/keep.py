@@ -1,4 +1,4 @@
-"""``--keep``: put the profile of a command into the history."""
+"""The option ``--keep``, which adds the profile of a command to the history."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ Keep = Annotated[
 
 
 class KeepProfile(Protocol):
-    """Puts a profile into the history, with the encoded image of its generation; or does nothing."""
+    """A function that adds a profile to the history, with the bytes of the generated image; or does nothing."""
 
     def __call__(self, profile: Profile, picture: bytes | None = None) -> None: ...
 
 
 def make_history_writer(keep: bool | None, kind: str, quiet: bool) -> KeepProfile:
-    """The function to call with the profile later.
+    """Create the function that adds a profile to the history, or one that does nothing.
 
-    That a history cannot be written is an error only when the profile has been shown.
+    If the history cannot be written, calling the function raises the error: by then the profile has been printed.
     """
     from diffprof import settings as config
 

@@ -1,4 +1,4 @@
-"""Options of ``fit``, ``predict`` and ``advise``: what is called, and how the pipeline runs."""
+"""Options that ``fit``, ``predict`` and ``advise`` share."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ Price = Annotated[
 
 @dataclass(frozen=True)
 class PredictionOptions(CountOptions):
-    """A call that is counted, of a model that may be changed first, to say what it takes."""
+    """Options of the call to predict, and changes to make to the model before it."""
 
     lora: options.Lora = None
     controlnet: options.Controlnet = None
@@ -49,7 +49,7 @@ class PredictionOptions(CountOptions):
 
 @dataclass(frozen=True)
 class RunningOptions:
-    """How the pipeline is run, which does not change its count."""
+    """Options for how the pipeline runs, which do not change its count."""
 
     offload: Annotated[
         str, typer.Option(metavar="WAY", help="Offload weights to the CPU: model, sequential, group or group-leaf.")
@@ -78,7 +78,7 @@ class RunningOptions:
     ] = None
 
     def run_settings(self) -> RunSettings:
-        """The same, checked."""
+        """Check the options and convert them."""
         settings = RunSettings.create(
             offload=self.offload,
             use_stream=not self.no_stream,
@@ -103,7 +103,7 @@ def _whole_number(option: str, text: str) -> int:
 
 
 def parse_prices(texts: list[str] | None) -> Mapping[str, float]:
-    """Dollars an hour by accelerator; ``""`` for every other."""
+    """Prices in dollars per hour, by accelerator; the price under ``""`` is for all others."""
     prices: dict[str, float] = {}
     for text in texts or ():
         name, equals, price = text.rpartition("=")

@@ -1,4 +1,4 @@
-"""Where the answer of a command goes: the console, standard output in one format, or a file."""
+"""The answer of a command, and where it is written: the console, standard output in one format, or a file."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 ENDINGS = (".json", ".csv", ".md", ".txt")
-"""What every command can write; some can also write a page, or Parquet."""
+"""Files that every command can write; some can also write an HTML page, or Parquet."""
 
 TEXT_WIDTH = 110
 
 
 @dataclass(frozen=True)
 class Answer:
-    """An answer in every format that it can have; each is only made when it is needed."""
+    """An answer in every output format; each is rendered only when it is needed."""
 
     show: Callable[[Console], None]
     json: Callable[[], str]
     csv: Callable[[], str]
     markdown: Callable[[], str]
     files: Mapping[str, Callable[[], bytes]] = field(default_factory=dict)
-    """Formats that only a file can have, by its ending."""
+    """Formats that only a file can have, by the file's ending."""
 
 
 @dataclass(frozen=True)
 class AnswerOptions:
-    """The format of the answer, and where it goes."""
+    """Options for the format of an answer, and where it is written."""
 
     json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False
     csv: options.AsCsv = False
@@ -56,7 +56,7 @@ class AnswerOptions:
 
     @property
     def ending(self) -> str:
-        """The ending of the file; empty if none is written."""
+        """The ending of the file's name; empty if no file is written."""
         return self.file.suffix.lower() if self.file is not None else ""
 
     def check(self, *others: str) -> None:
@@ -87,7 +87,7 @@ ON_CONSOLE = AnswerOptions()
 
 @dataclass(frozen=True)
 class PageOptions(AnswerOptions):
-    """The same for an answer that can also be a page."""
+    """Options of an answer that can also be written as an HTML page."""
 
     file: Annotated[
         Path | None,
@@ -100,12 +100,12 @@ class PageOptions(AnswerOptions):
         if self.ending == ".html":
             from diffprof.render.charts.style import graph_objects
 
-            graph_objects()  # a page has charts: without their library, that is said before the work
+            graph_objects()  # pages have charts: fail now, not after the work, if plotly is missing
 
 
 @dataclass(frozen=True)
 class ResultOptions(PageOptions):
-    """The options of an answer that rests on assumptions."""
+    """Options of an answer that rests on assumptions."""
 
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="List every assumption.")] = False
 

@@ -1,4 +1,4 @@
-"""Comparing for ``diffprof compare`` and ``diffprof history compare``: the options, and what is written."""
+"""The options and the output of ``diffprof compare`` and ``diffprof history compare``."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ENDINGS = (".json", ".csv", ".md", ".html", ".txt")
 
 @dataclass(frozen=True)
 class ComparisonOptions:
-    """What is compared besides the profiles, and what is written."""
+    """Options for a comparison: images and accelerators to include, the format, and the files to write."""
 
     picture: Annotated[
         list[Path] | None,
@@ -70,7 +70,7 @@ class ComparisonOptions:
     quiet: Quiet = False
 
     def check(self, profiles: int) -> None:
-        """Before anything is counted: refuse options that contradict each other, and files that cannot be written."""
+        """Refuse contradicting options and unwritable files before anything is counted."""
         if profiles < 2:
             raise RequestError("A comparison needs at least two profiles or models; add another.")
         check_formats(self.json, self.csv, self.markdown)
@@ -87,7 +87,7 @@ class ComparisonOptions:
                 f"--picture is given {len(self.picture)} times for {profiles} profiles; give one for each."
             )
         self.check_accelerators()
-        self._check_places()
+        self._check_files()
 
     @property
     def accelerators(self) -> tuple[str, ...]:
@@ -101,7 +101,7 @@ class ComparisonOptions:
         for name in self.accelerators:
             find_accelerator(name, known_accelerators())
 
-    def _check_places(self) -> None:
+    def _check_files(self) -> None:
         from diffprof.record.atomic_files import check_writable
 
         if self.page is not None:
@@ -120,7 +120,7 @@ class ComparisonOptions:
 
     @property
     def page(self) -> Path | None:
-        """The page to write, by whichever option."""
+        """The HTML page to write, named by --html or by -o."""
         is_page = self.file is not None and self.file.suffix.lower() == ".html"
         return self.html or (self.file if is_page else None)
 
@@ -135,7 +135,8 @@ def write_comparison(
 ) -> None:
     """Compare profiles and write the result as the options say.
 
-    For the page, `count` counts the `models` at more sizes and steps; a saved profile is None among them.
+    For the curves of an HTML page, `count` counts the `models` at more sizes and steps; `models` has None for a profile
+    that was loaded from a file.
     """
     from diffprof.comparison import compare
 
@@ -156,7 +157,7 @@ def write_comparison(
 def _file_text(comparison: Comparison, options: ComparisonOptions) -> str:
     from diffprof.comparison.views import console, data, page
 
-    assert options.file is not None, "it was asked for"
+    assert options.file is not None
     return {
         ".json": lambda: data.comparison_json(comparison),
         ".csv": lambda: data.comparison_csv(comparison, options.by or ComparisonBy.profile),

@@ -1,4 +1,4 @@
-"""Answers of ``fit``, ``predict`` and ``advise`` in every format: new ones, and saved ones that are printed again."""
+"""The answers of ``fit``, ``predict`` and ``advise`` in every output format."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def fit_answer(fit: Fit, verbose: bool) -> Answer:
-    """Whether it fits."""
+    """The answer of ``diffprof fit``."""
     from diffprof.advice.views.fit_views import fit_csv, fit_markdown, print_fit
 
     return _result_answer(
@@ -28,7 +28,7 @@ def fit_answer(fit: Fit, verbose: bool) -> Answer:
 
 
 def prediction_answer(prediction: Prediction, by: PredictionTable | None, verbose: bool) -> Answer:
-    """How long it takes; `by` is the table, all of them if none is given."""
+    """The answer of ``diffprof predict``, with one table or all of them."""
     from diffprof.advice.views import prediction_tables as tables
     from diffprof.advice.views.prediction_console import prediction_markdown, print_prediction
     from diffprof.advice.views.prediction_data import prediction_csv
@@ -42,7 +42,7 @@ def prediction_answer(prediction: Prediction, by: PredictionTable | None, verbos
 
 
 def advice_answer(advice: Advice, verbose: bool) -> Answer:
-    """What to change."""
+    """The answer of ``diffprof advise``."""
     from diffprof.advice.views.advice_views import advice_csv, advice_markdown, print_advice
 
     return _result_answer(
@@ -54,7 +54,7 @@ def advice_answer(advice: Advice, verbose: bool) -> Answer:
 
 
 def saved_answer(command: str, file: Path, verbose: bool) -> Answer:
-    """What the command wrote into the file."""
+    """Load the answer that the command wrote to the file."""
     from diffprof.record.advice import Advice
     from diffprof.record.fit import Fit
     from diffprof.record.prediction import Prediction

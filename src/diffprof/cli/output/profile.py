@@ -1,4 +1,4 @@
-"""Where a profile goes and in which format: the console, JSON or CSV on standard output, or a file."""
+"""Write a profile to the console, to standard output in one format, or to a file."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class SavedTable(str, Enum):
-    """What the rows of the table are: of what was measured, and of what was counted."""
+    """The tables of a saved profile: those of a measured run, then those of its count."""
 
     section = "section"
     component = "component"
@@ -43,13 +43,13 @@ class SavedTable(str, Enum):
 
 @dataclass(frozen=True)
 class Output:
-    """Where and how a profile is written, checked before any work is done."""
+    """The format and the place that a profile is written to; checked before any work is done."""
 
     format: ExportFormat | None
     """None for the console."""
     file: Path | None
     table: ProfileTable | RunTable | None
-    """A table of what was counted or of what was measured; None for everything that was measured."""
+    """A table of the count or of the measured run; None for all tables of the run."""
     depth: int
     verbose: bool
     quiet: bool
@@ -63,7 +63,7 @@ class Output:
         elif self.format is None and console().is_terminal:
             self._print(profile, console())
         else:
-            if self.format is None:  # only what is laid out for people needs the console
+            if self.format is None:  # only text is laid out for a width
                 view = replace(view, width=console().width, encoding=sys.stdout.encoding or "utf-8")
             write_text((self.format or FORMATS["text"]).render(view))
 
@@ -79,16 +79,16 @@ class Output:
 
 
 def choose_output(options: OutputOptions, by: ProfileTable | RunTable | None) -> Output:
-    """The output that the options describe; a `RequestError` when they contradict each other or cannot be met."""
+    """Turn the options into an `Output`; a `RequestError` if they contradict each other or cannot be met."""
     check_formats(options.json, options.csv, options.markdown)
     if options.depth is not None and by not in (None, ProfileTable.module):
         raise RequestError(f"--depth is for --by module; it cannot be combined with --by {by.value if by else ''}.")
     chosen = {"json": options.json, "csv": options.csv, "markdown": options.markdown}
     export_format = next((FORMATS[name] for name, is_chosen in chosen.items() if is_chosen), None)
     if options.file is not None:
-        export_format = _format_of(options.file, export_format)
+        export_format = _file_format(options.file, export_format)
         check_writable(options.file)
-    # A depth is a depth of modules: asking for one asks for them.
+    # --depth is the depth of the module tree, so it implies the table of modules.
     table = by or (ProfileTable.module if options.depth is not None else ProfileTable.component)
     depth = DEFAULT_DEPTH if options.depth is None else parse_number("depth", options.depth)
     return Output(export_format, options.file, table, depth, options.verbose, options.quiet)
@@ -97,9 +97,9 @@ def choose_output(options: OutputOptions, by: ProfileTable | RunTable | None) ->
 def write_saved(
     load: Callable[[], Profile], name: str, by: SavedTable | None, options: OutputOptions, heading: str = ""
 ) -> None:
-    """Write the profile that `load` gives as the options say; `name` is what it is called in an error.
+    """Load a saved profile and write it as the options say.
 
-    The `heading` is for people: it stands above a table that goes to the console.
+    `name` identifies the profile in errors. The `heading` is printed above the tables, on the console only.
     """
     table: ProfileTable | RunTable | None = None
     if by is not None:
@@ -118,8 +118,8 @@ def write_saved(
     output.write(profile)
 
 
-def _format_of(file: Path, option: ExportFormat | None) -> ExportFormat:
-    """The format that the option or the file's ending asks for."""
+def _file_format(file: Path, option: ExportFormat | None) -> ExportFormat:
+    """The format that the file's ending or the option names."""
     by_ending = format_for(file)
     if by_ending is not None and option not in (None, by_ending):
         raise RequestError(f"--{option.name if option else ''} contradicts the ending of {file}; leave one out.")

@@ -11,7 +11,7 @@ from diffprof.record.progress import Progress, ProgressEvent
 
 @contextlib.contextmanager
 def progress_bar(quiet: bool) -> Iterator[Progress | None]:
-    """Show on standard error what is going on, from the first event on; None where no terminal can show it."""
+    """Give a callback that shows progress on standard error; None if that is not a terminal."""
     if quiet or not sys.stderr.isatty():
         yield None
         return
@@ -21,7 +21,7 @@ def progress_bar(quiet: bool) -> Iterator[Progress | None]:
         def report(event: ProgressEvent) -> None:
             nonlocal show
             if show is None:
-                # Only now: a profile that comes from the cache needs no bar.
+                # Not before the first event: a profile from the cache needs no bar.
                 show = _start_bar(stack.callback)
             show(event)
 

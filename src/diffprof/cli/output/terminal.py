@@ -1,4 +1,4 @@
-"""Standard output: a console for people, plain text for programs."""
+"""Print to standard output and standard error."""
 
 from __future__ import annotations
 
@@ -15,38 +15,38 @@ WIDTH_WITHOUT_TERMINAL = 120
 
 
 def console() -> Console:
-    """The console for standard output: as wide as the terminal; no colours without one, or where NO_COLOR is set."""
+    """A rich console for standard output; without colours if that is not a terminal, or if NO_COLOR is set."""
     from rich.console import Console
 
-    # The terminal that the command was typed in says nothing about a file or a pipe.
-    free = not sys.stdout.isatty() and not os.environ.get("COLUMNS", "").isdigit()
-    return Console(markup=False, emoji=False, highlight=False, width=WIDTH_WITHOUT_TERMINAL if free else None)
+    # rich would use the width of the shell's terminal, which does not matter for a file or a pipe.
+    is_redirected = not sys.stdout.isatty() and not os.environ.get("COLUMNS", "").isdigit()
+    return Console(markup=False, emoji=False, highlight=False, width=WIDTH_WITHOUT_TERMINAL if is_redirected else None)
 
 
 def write_rendered(show: Callable[[Console], None]) -> None:
-    """What `show` prints, on standard output; where that is no terminal, without the spaces that fill up lines."""
-    shown = console()
-    if shown.is_terminal:
-        show(shown)
+    """Call `show` with a console for standard output; without a terminal, trailing spaces are removed."""
+    target = console()
+    if target.is_terminal:
+        show(target)
         return
-    with shown.capture() as captured:
-        show(shown)
+    with target.capture() as captured:
+        show(target)
     write_text("".join(f"{line.rstrip()}\n" for line in captured.get().splitlines()))
 
 
 def write_text(text: str) -> None:
-    """Text on standard output, as it is."""
+    """Write text to standard output, escaping characters that its encoding lacks."""
     encoding = sys.stdout.encoding or "utf-8"
     sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding))
 
 
 def print_written(target: object, quiet: bool = False) -> None:
-    """Say on standard error what was written, unless nothing but errors should be printed."""
+    """Print the name of a file that was written, on standard error."""
     if not quiet:
         sys.stderr.write(f"Wrote {target}\n")
 
 
 def print_progress(what: str, quiet: bool = False) -> None:
-    """Say on standard error what is going on, for work without a known length."""
+    """Print a progress message on standard error, for work without a progress bar."""
     if not quiet:
         sys.stderr.write(f"{what}\n")

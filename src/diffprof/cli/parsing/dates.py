@@ -1,4 +1,4 @@
-"""Moments and ages as users type them."""
+"""Parse dates, times and ages: ``2026-01-31``, ``7d``."""
 
 from __future__ import annotations
 
@@ -13,19 +13,15 @@ _UNITS = {"h": "hours", "d": "days", "w": "weeks"}
 
 
 def parse_moment(option: str, text: str, now: datetime, end_of_day: bool = False) -> datetime:
-    """The moment that was typed. A day is its beginning, or its end."""
-    found = _AGE.fullmatch(text.strip().lower())
+    """Parse a date, a time or an age. A date means the start of that day, or its end with `end_of_day`."""
+    age = _AGE.fullmatch(text.strip().lower())
     try:
-        if found:
-            return now - _age(found)
+        if age:
+            return now - timedelta(**{_UNITS[age[2]]: int(age[1])})
         if re.fullmatch(r"\d{4}-\d\d-\d\d", text.strip()):
             day = datetime.combine(date.fromisoformat(text.strip()), datetime.min.time(), timezone.utc)
             return day + timedelta(days=1) if end_of_day else day
-        typed = datetime.fromisoformat(text.strip().upper().replace("Z", "+00:00"))
-        return (typed if typed.tzinfo else typed.replace(tzinfo=timezone.utc)).astimezone(timezone.utc)
+        moment = datetime.fromisoformat(text.strip().upper().replace("Z", "+00:00"))
+        return (moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)).astimezone(timezone.utc)
     except (ValueError, OverflowError):
         raise RequestError(f"{option} takes {FORMS}, not {text!r}.") from None
-
-
-def _age(found: re.Match[str]) -> timedelta:
-    return timedelta(**{_UNITS[found[2]]: int(found[1])})

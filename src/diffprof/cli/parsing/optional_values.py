@@ -1,4 +1,4 @@
-"""Options whose value is optional, which the parser has no notion of."""
+"""Options with an optional value, such as ``--compile [regional]``, which typer does not support."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from diffprof.record.changes import IP_ADAPTERS
 from diffprof.record.preparation import COMPILE_WAYS
 
 OPTIONAL_VALUES: Mapping[str, tuple[str, ...]] = {"--compile": COMPILE_WAYS, "--ip-adapter": IP_ADAPTERS}
-"""By the option, the values that it can have; the first is meant where it stands alone."""
+"""The values that each option accepts; the first is meant if the option has none."""
 
 
 class OptionalValueCommand(TyperCommand):
-    """A command some of whose options may stand alone."""
+    """A command that adds the default value to an option of `OPTIONAL_VALUES` that has none."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         complete = []
@@ -23,10 +23,10 @@ class OptionalValueCommand(TyperCommand):
             complete.append(argument)
             values = OPTIONAL_VALUES.get(argument)
             following = (args[place + 1 : place + 2] or [""])[0]
-            if values is not None and self._knows(argument) and following not in values:
+            if values is not None and self._takes_value(argument) and following not in values:
                 complete.append(values[0])
         return super().parse_args(ctx, complete)
 
-    def _knows(self, option: str) -> bool:
-        """Whether the command has the option, and with a value."""
-        return any(option in part.opts and not getattr(part, "is_flag", False) for part in self.params)
+    def _takes_value(self, option: str) -> bool:
+        """Whether the command has the option, and it is not a flag."""
+        return any(option in known.opts and not getattr(known, "is_flag", False) for known in self.params)

@@ -1,4 +1,4 @@
-"""Saves what is whole in a damaged history: each run by itself, from its profile, into a new file."""
+"""Copy the readable runs of a damaged history, each from its own profile, into a new file."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ Work = Callable[[sqlite3.Connection], _Result]
 TIMEOUT_SECONDS = 20.0
 _PAUSE_SECONDS = 0.02
 _ELSEWHERE = "name another file with DIFFPROF_HISTORY"
-_REPAIR = "`diffprof history repair FILE` writes a copy of what is whole, or move it away to start a new one"
+_REPAIR = "`diffprof history repair FILE` writes a copy of what can be read, or move it away to start a new one"
 
 
 class Store:

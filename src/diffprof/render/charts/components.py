@@ -1,4 +1,4 @@
-"""The components as nested blocks down to single modules: the larger, the more expensive. One can zoom in."""
+"""A chart of the components and their modules as nested blocks, sized by cost, that can be zoomed into."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _Path = tuple[str, ...]
 
 
 class Measure(str, Enum):
-    """What the size of a block is."""
+    """What the size of a block shows."""
 
     macs = "macs"
     parameters = "parameters"
@@ -53,8 +53,8 @@ def components_chart(
 ) -> Figure | None:
     """The components and their modules; by time, the sections. None if there is nothing to show.
 
-    The module tree is cut at the depth that has at most `most_blocks` modules. `colours` are those that the components
-    have in the other charts of a page about several profiles.
+    The module tree is cut at the depth that has at most `most_blocks` modules. `colours` are the colours of the
+    components on a page about several profiles.
     """
     own = colours or component_colours(profile)
     blocks = _sections(profile, own) if by is Measure.time else _modules(profile, by, most_blocks, own)
@@ -156,7 +156,7 @@ def _section(node: SectionNode, iterations: int, colour: str) -> _Block:
 
 
 def _icicle(blocks: Sequence[_Block], as_flames: bool) -> Figure:
-    """Blocks from left to right; as flames from the top down, so that time runs along the page."""
+    """Draw the blocks from left to right, or as flames from the top down."""
     own = _own_areas(blocks)
     whole = blocks[0].amount
     text = [f"{block.size} · {numbers.percent(block.amount / whole)}" for block in blocks]
@@ -187,10 +187,10 @@ def _icicle(blocks: Sequence[_Block], as_flames: bool) -> Figure:
 
 
 def _own_areas(blocks: Sequence[_Block]) -> list[float]:
-    """The share of the whole that is each block's own, without nested blocks.
+    """Each block's share of the whole, without its nested blocks.
 
-    Weights that two modules share count once in the component and once in each module: the nested blocks are then
-    drawn smaller, so that they fit.
+    Nested blocks can add up to more than the block around them, because weights that two modules share count once in
+    the component but once in each module. They are then scaled down to fit.
     """
     amount = {block.path: block.amount for block in blocks}
     inside = _nested_sums(blocks, amount)

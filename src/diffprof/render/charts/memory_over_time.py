@@ -1,4 +1,4 @@
-"""The memory of a measured run over time."""
+"""A chart of the memory of a measured run over time."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class _Point(NamedTuple):
 
 
 def memory_chart(profile: Profile) -> Figure | None:
-    """Memory of the process and of the device over all iterations, as far as known."""
+    """The known memory of the process and of the device over all iterations."""
     measured = profile.measured
     if measured is None:
         return None
@@ -93,7 +93,7 @@ def _line(name: str, points: Sequence[_Point], colour: str, dash: str) -> Any:
 
 
 def _highest(points: Sequence[_Point]) -> list[_Point]:
-    """The highest of each group of neighbours: no peak gets lost."""
+    """Reduce the number of points to the highest of each group of neighbours, which keeps the peaks."""
     size = -(-len(points) // MOST_POINTS)
     return [
         max(points[place : place + size], key=lambda point: point.size) for place in range(0, len(points), size or 1)
@@ -101,7 +101,7 @@ def _highest(points: Sequence[_Point]) -> list[_Point]:
 
 
 def _bands(measured: Measured) -> list[dict[str, Any]]:
-    """Bands for the iterations, paler for warm-ups and traced ones; a single one needs none."""
+    """A band for each iteration, paler for warm-ups and traced ones; none for a single iteration."""
     if len(measured.iterations) == 1:
         return []
     return [

@@ -1,4 +1,4 @@
-"""The denoising steps: the MACs and the time of each."""
+"""Charts of the denoising steps: the MACs and the time of each."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
 
 def step_macs_chart(profile: Profile) -> Figure | None:
-    """The MACs of each denoising step; a cascade has one colour for each of its loops.
+    """The MACs of each denoising step, with one colour for each loop of a cascade.
 
-    None where all steps cost the same: a sentence says that better.
+    None if all steps cost the same.
     """
     if len({macs for stage in profile.steps.stages for macs in stage.step_macs}) < 2:
         return None
@@ -73,7 +73,7 @@ def step_times_chart(profile: Profile) -> Figure | None:
     several = len(schedulers) > 1
     traces, named = [], set()
     iterations = list(dict.fromkeys(sample.iteration for sample in samples))
-    # Of a single one, a median would be drawn on its own line.
+    # The median of a single iteration would be the same line.
     middle = "median" if len(iterations) > 1 else "time of the step"
     for iteration in iterations if len(iterations) > 1 else ():
         steps = [one for one in samples if one.iteration == iteration and (one.scheduler, one.number) in place]

@@ -1,4 +1,4 @@
-"""What all charts share: one palette, a light and a dark template, and escaped text."""
+"""What all charts share: the palette, a light and a dark template, axes, and escaping."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from plotly.graph_objects import Figure
     from plotly.graph_objects.layout import Template
 
-# Distinguishable with colour blindness, and readable on white and on black.
+# Distinguishable for the colour-blind, and readable on white and on black.
 COLOURS = (
     "#4269d0", "#efb118", "#3ca951", "#ff725c", "#a463f2", "#6cc5b0", "#ff8ab7", "#97bbf5", "#9c6b4e",
 )  # fmt: skip
@@ -30,12 +30,12 @@ OWN_COLOURS = {
     **dict.fromkeys(("transformer_2", "unet_2", "prior_prior", "prior"), 7),
     "safety_checker": 8,
 }
-"""The colour that a component has on every page, unless a costlier one there has it already."""
+"""The colour of a component on every page, as an index of `COLOURS`, unless a costlier component there has it."""
 GREY = "#9498a0"
 NEUTRAL = ("#6d7a8d", "#b7bfca")
-"""For what is no component: the colours above belong to components, on the whole page."""
+"""For anything but components: on the whole page, the colours above belong to components."""
 RUN_COLOURS = ("#6d7a8d", "#c2408f", "#0e9aa7", "#9c6b4e", "#7f7fd5", "#b59a2d")
-"""For profiles that are compared, where their components have the colours above."""
+"""For profiles that are compared, on pages where components have the colours above."""
 GOOD = "#3ca951"
 
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
@@ -43,7 +43,7 @@ INK = {False: "#1c2430", True: "#e6e9ef"}
 FAINT = {False: "#e4e7ec", True: "#2b3340"}
 CARD = {False: "#ffffff", True: "#171c24"}
 """Light and dark: the colour of text, of lines, and of the background of a chart."""
-EVEN = 0.215
+BALANCED_LUMINANCE = 0.215
 """The luminance at which white and dark text are equally readable."""
 
 ROW = 34
@@ -113,11 +113,11 @@ def _axis_theme(dark: bool) -> dict[str, Any]:
 
 
 def make_chart(traces: Sequence[Any], height: int, **layout: Any) -> Figure:
-    """A chart in this theme; light unless its template is replaced."""
+    """Create a chart with the light theme."""
     chart = graph_objects().Figure(
         data=list(traces), layout={"template": template(dark=False), "height": height, **layout}
     )
-    # Names of runs and models decide nothing about the layout, so a chart may be drawn in any width.
+    # The layout does not depend on the length of names, so a chart can be drawn in any width.
     chart.update_layout(autosize=True)
     return chart
 
@@ -141,7 +141,7 @@ def component_colours(profile: Profile) -> Mapping[str, str]:
 
 
 def colours_of_components(slots: Sequence[str]) -> Mapping[str, str]:
-    """Their own colours, so that a component looks the same on every page; the first in the list chooses first."""
+    """Assign a colour to each component: its usual one, unless a component before it in the list has that one."""
     chosen: dict[str, int] = {}
     for slot in slots:
         number = OWN_COLOURS.get(slot)
@@ -168,11 +168,11 @@ def text_colour_on(colour: str) -> str:
     """A readable text colour on this background: white, or the dark ink."""
     parts = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
     red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
-    return INK[False] if 0.2126 * red + 0.7152 * green + 0.0722 * blue > EVEN else "#ffffff"
+    return INK[False] if 0.2126 * red + 0.7152 * green + 0.0722 * blue > BALANCED_LUMINANCE else "#ffffff"
 
 
 def seconds(nanoseconds: float) -> float:
-    """For a time axis; no more digits than were measured, as each takes space in the page."""
+    """Seconds for a time axis, rounded to nanoseconds to keep the page small."""
     return round(nanoseconds / 1e9, 9)
 
 
@@ -217,7 +217,7 @@ def short_count(number: float) -> str:
 
 
 def time_text(seconds: float) -> str:
-    """``10 ms``, ``100 µs``: of a round time on an axis."""
+    """``10 ms``, ``100 µs``: a round time on an axis."""
     unit, factor = next(((unit, factor) for unit, factor in TIME_UNITS if seconds >= 0.999 / factor), TIME_UNITS[-1])
     return f"{round(seconds * factor, 6):g} {unit}"
 
@@ -257,7 +257,7 @@ def numbered_axis(names: Sequence[str]) -> dict[str, Any]:
         "tickmode": "array",
         "tickvals": list(range(len(names))),
         "ticktext": list(names),
-        # As far as half a bar beyond the first and the last.
+        # Half a bar of space beyond the first and the last.
         "range": [len(names) - 0.5, -0.5],
         "showgrid": False,
         "zeroline": False,

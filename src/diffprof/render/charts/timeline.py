@@ -1,4 +1,4 @@
-"""The timeline of one iteration of a measured run."""
+"""A timeline of one iteration of a measured run."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def _sections(profile: Profile, iteration: Iteration, clock: Clock) -> Iterator[
 
 
 def _colours(profile: Profile, samples: Sequence[Sample]) -> dict[str, str]:
-    """The colour of the component; other sections get the rest of the palette."""
+    """The colour of each section: that of its component, or an unused one of the palette."""
     components = component_colours(profile)
     by_section = {sample.section: components.get(sample.component or "") for sample in samples}
     free = [colour for colour in COLOURS if colour not in (*by_section.values(), MOVE_COLOUR)] or [GREY]

@@ -1,4 +1,4 @@
-"""What the work consists of: kinds of operations, and attention."""
+"""Charts of the kinds of work, and of attention."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ LEAST_SHARE = 0.001
 
 
 def kinds_chart(profile: Profile) -> Figure | None:
-    """Each kind of work by its share of MACs and of bytes: norms have no MACs but still take time."""
+    """The share of MACs and of bytes of each kind of work; norms, for example, have bytes but no MACs."""
     rows = sorted(
         (row for row in kind_table(profile) if row.part_of is None), key=lambda row: (-row.macs, -_moved_bytes(row))
     )
@@ -113,7 +113,7 @@ def attention_chart(profile: Profile) -> Figure | None:
 
 
 def distinct_names(names: Sequence[str]) -> list[str]:
-    """The names without parts of their middle if they are long, but never so that two different ones read the same."""
+    """Shorten long names in the middle, unless two different names would become the same."""
     shortened = [_without_middle(name) for name in names]
     full = {
         short: {name for name, other in zip(names, shortened, strict=True) if other == short} for short in shortened
@@ -122,7 +122,7 @@ def distinct_names(names: Sequence[str]) -> list[str]:
 
 
 def _without_middle(name: str) -> str:
-    """``unet.up_blocks.*…attn1``: whole parts from both ends, as many as fit."""
+    """``unet.up_blocks.*…attn1``: the last part, and as many of the first parts as fit."""
     if len(name) <= LONGEST_PLACE:
         return name
     half = LONGEST_PLACE // 2

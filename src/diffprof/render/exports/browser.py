@@ -1,4 +1,4 @@
-"""A page as a PDF or an image, made by an installed browser."""
+"""Convert an HTML page to a PDF or an image with an installed browser."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from diffprof.errors import OutputError, RequestError
 
 VARIABLE = "DIFFPROF_BROWSER"
 NAMES = (
-    "chromium-headless-shell",  # draws the same pages without a window around them, in two thirds of the time
+    "chromium-headless-shell",  # draws the same pages in two thirds of the time
     "chromium",
     "chromium-browser",
     "google-chrome",
@@ -30,7 +30,7 @@ _HEIGHT = re.compile(r'<html[^>]* data-height="(\d+)"')
 
 
 def find_browser() -> str:
-    """The browser that DIFFPROF_BROWSER names, or the first known one; a `RequestError` if there is none."""
+    """The browser named by DIFFPROF_BROWSER, or the first one that is installed; a `RequestError` if there is none."""
     named = os.environ.get(VARIABLE)
     if named:
         found = shutil.which(named)
@@ -48,7 +48,7 @@ def find_browser() -> str:
 
 
 def page_as_pdf(html: str, browser: str) -> bytes:
-    """The page as it prints."""
+    """Print the page to a PDF."""
     with _temporary_folder() as folder:
         target = folder / "page.pdf"
         _run(browser, folder, _write_page(html, folder), ["--no-pdf-header-footer", f"--print-to-pdf={target}"])
@@ -56,7 +56,7 @@ def page_as_pdf(html: str, browser: str) -> bytes:
 
 
 def page_as_png(html: str, browser: str) -> bytes:
-    """The whole page as a PNG."""
+    """Take a screenshot of the whole page, as a PNG."""
     with _temporary_folder() as folder:
         page, target = _write_page(html, folder), folder / "page.png"
         dom = _run(browser, folder, page, ["--dump-dom", f"--window-size={IMAGE_WIDTH},1000"])
@@ -70,7 +70,7 @@ def page_as_png(html: str, browser: str) -> bytes:
 
 @contextmanager
 def _temporary_folder() -> Iterator[Path]:
-    """A folder that is removed afterwards, even if the browser still holds a file in it."""
+    """A folder that is removed afterwards, even if the browser still has a file in it open."""
     with tempfile.TemporaryDirectory(prefix="diffprof-", ignore_cleanup_errors=True) as folder:
         yield Path(folder)
 
@@ -88,7 +88,7 @@ def _run(browser: str, folder: Path, page: Path, options: Sequence[str]) -> str:
         "--disable-background-networking", "--disable-component-update",
         # Charts are drawn when they scroll near; this lets time pass until all are drawn.
         "--virtual-time-budget=30000",
-        # Chromium refuses to run as root in its sandbox; what it opens is the page that was written above.
+        # Chromium's sandbox does not work as root; the only page it opens is our own.
         *(["--no-sandbox"] if getattr(os, "geteuid", lambda: 1)() == 0 else []),
         *options, page.as_uri(),
     ]  # fmt: skip

@@ -21,7 +21,7 @@ MEASURED, COUNTED = 1, 2
 SECTIONS, ON_DEVICE, STEPS, MOVES, CACHES = 1, 2, 3, 4, 5
 """The threads of the measured process."""
 MOST_MICROSECONDS = 10_000_000
-"""The longest that the counted timeline gets: MACs have no time, so it is drawn to a scale that its name states."""
+"""The longest timeline of counts. MACs are drawn as microseconds, to a scale that the name of the track states."""
 
 
 def chrome_trace_json(profile: Profile) -> str:

@@ -1,7 +1,7 @@
-"""The formats that a profile can be written in. A new format is one entry in `EXPORTS`; every command has it then.
+"""The formats that a profile can be exported to. An entry in `EXPORTS` adds a format to every command.
 
 A format with endings is chosen by the name of the file: ``-o FILE`` of ``diffprof profile``, ``run`` and ``show``.
-One without is an option of ``diffprof report``: ``--speedscope FILE``.
+A format without endings becomes an option of ``diffprof report``: ``--speedscope FILE``.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ TEXT_FILE_WIDTH = 100
 
 @dataclass(frozen=True)
 class View:
-    """A profile and what to show of it: everything that a renderer is given."""
+    """A profile and what to show of it: the only input of a renderer."""
 
     profile: Profile
     table: ProfileTable | RunTable | None = ProfileTable.component
-    """A table of what was counted or of what was measured; None for everything that was measured."""
+    """A table of the counts or of the measured run; None for all tables of the run."""
     depth: int = DEFAULT_DEPTH
     verbose: bool = False
     width: int = TEXT_FILE_WIDTH
     encoding: str = "utf-8"
-    """Text uses only characters that this encoding has."""
+    """The encoding that text is limited to."""
 
 
 @dataclass(frozen=True)
@@ -36,12 +36,12 @@ class ExportFormat:
 
     name: str
     help: str
-    """What the option says about itself in ``--help``."""
+    """The help of the option."""
     render: Callable[[View], str]
     endings: tuple[str, ...] = ()
 
 
-# Imported when used: the list of formats is read for every --help, and must not cost what rendering does.
+# Renderers are imported when used: the list of formats is also read for --help, which must be fast.
 def _json(view: View) -> str:
     from diffprof.record.files import dumps
 
@@ -95,14 +95,14 @@ EXPORTS = (
     ExportFormat("speedscope", "Write the timeline for speedscope.app, of one profile.", _speedscope),
     ExportFormat("chrome-trace", "Write the timeline for ui.perfetto.dev, of one profile.", _chrome_trace),
 )
-"""Every format. A new one is one more entry."""
+"""All formats."""
 
 FORMATS = {entry.name: entry for entry in EXPORTS}
 ENDINGS = {ending: entry for entry in FORMATS.values() for ending in entry.endings}
 
 
 def format_for(file: Path) -> ExportFormat | None:
-    """The format that the name of the file asks for; None if its ending is not known."""
+    """The format for the ending of the file's name; None if it is unknown."""
     return next((entry for ending, entry in ENDINGS.items() if file.name.lower().endswith(ending)), None)
 
 

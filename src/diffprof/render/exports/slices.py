@@ -1,4 +1,4 @@
-"""A profile as nested slices of a timeline: in time if it was measured, in MACs if it was counted."""
+"""A profile as nested slices of a timeline: measured ones in time, counted ones in MACs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Slice:
         return self.start + self.length
 
     def shift(self, distance: int) -> Slice:
-        """The same slice later on the timeline."""
+        """Move the slice and its nested slices along the timeline."""
         inside = tuple(nested.shift(distance) for nested in self.inside)
         return Slice(self.name, self.start + distance, self.length, self.about, inside)
 
@@ -63,7 +63,7 @@ class _Node:
 
 
 def _modules(cost: Cost) -> tuple[Slice, ...]:
-    """The modules of one call from 0 on: nested modules first, own work last."""
+    """The modules of one call, starting at 0; in each module, nested modules come before its own work."""
     root = _Node("")
     for module in cost.modules:
         node = root
@@ -79,7 +79,7 @@ def _lay_out(node: _Node, start: int) -> Iterator[Slice]:
         macs = child.macs
         if macs:
             about = {"class": child.class_name, "macs": macs}
-            # With its class: "0" alone says nothing, and viewers add up what has the same name.
+            # With its class, because viewers sum up slices of the same name, and "0" is the name of many modules.
             name = f"{child.name}: {child.class_name}" if child.class_name else child.name
             yield Slice(name, start, macs, about, tuple(_lay_out(child, start)))
         start += macs
@@ -92,7 +92,7 @@ def measured_slices(iteration: Iteration, clock: Clock) -> tuple[Slice, ...]:
         children.setdefault(sample.parent, []).append(number)
 
     def inside(parent: int | None, start: int, end: int) -> Iterator[Slice]:
-        # Device clocks can make neighbours overlap slightly, which viewers refuse.
+        # With device clocks, neighbours can overlap slightly, which viewers do not accept.
         for number in sorted(children.get(parent, ()), key=lambda one: clock.start_ns(iteration.samples[one].span)):
             sample = iteration.samples[number]
             begins = min(max(start, clock.start_ns(sample.span)), end)

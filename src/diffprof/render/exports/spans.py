@@ -1,4 +1,4 @@
-"""A measured run as OpenTelemetry spans, for whoever collects traces of a service.
+"""A measured run as OpenTelemetry spans, for services that collect traces.
 
 diffprof.record_spans(run.profile)                     # into the tracer provider of the program
 diffprof.record_spans(run.profile, tracer=my_tracer)
@@ -18,10 +18,10 @@ from diffprof.version import __version__
 
 
 def record_spans(profile: Profile, tracer: Any = None, end_ns: int | None = None) -> int:
-    """Record a span for each iteration, and in it one for each section; returns how many.
+    """Record a span for each iteration, with nested spans for its sections; returns the number of spans.
 
-    A profile has times since the measurement began, not of day: the last iteration ends at `end_ns` nanoseconds since
-    the epoch, now if it is not given. Counts and settings are attributes of the span of the iteration.
+    A profile has no absolute times, so the last iteration is made to end at `end_ns` (nanoseconds since the epoch), by
+    default now. Counts and settings are attributes of the iteration's span.
     """
     trace = _api()
     tracer = tracer or trace.get_tracer("diffprof", __version__)

@@ -1,4 +1,4 @@
-"""Every table of a profile for other programs: one CSV or Parquet file each, exact numbers, no units."""
+"""The tables of a profile for other programs: one CSV or Parquet file each, with exact numbers and no units."""
 
 from __future__ import annotations
 
@@ -35,17 +35,17 @@ from diffprof.render.shapes import inputs_text, shapes_text
 from diffprof.render.table_names import DEFAULT_DEPTH, ProfileTable, RunTable
 
 WHOLE_TREE = 1_000
-"""Deeper than any module."""
+"""A depth that no module tree reaches."""
 
 
 @dataclass(frozen=True)
 class TableSource:
-    """Where the rows of a table come from; their type names the columns."""
+    """A table: the type of its rows, whose fields are the columns, and the function that makes them."""
 
     row_type: type
     rows: Callable[[Profile], Sequence[Any]]
     is_measured: bool = False
-    """Whether only a measured run has such rows."""
+    """Whether only a measured run has this table."""
 
 
 def _timed_iterations(profile: Profile) -> Sequence[Iteration]:
@@ -103,7 +103,7 @@ class DataTable:
 
 
 def data_tables(profile: Profile) -> dict[str, DataTable]:
-    """Every table by its name; a profile that was only counted has no measured ones."""
+    """Every table of the profile by its name; tables of measurements only if it was measured."""
     return {
         name: _data_table(source.row_type, source.rows(profile))
         for name, source in TABLES.items()
@@ -112,33 +112,33 @@ def data_tables(profile: Profile) -> dict[str, DataTable]:
 
 
 def profile_csv(profile: Profile, table: ProfileTable = ProfileTable.component, depth: int = DEFAULT_DEPTH) -> str:
-    """A table of what was counted as CSV."""
+    """A table of the counts as CSV."""
     if table is ProfileTable.module:
-        # A program can group rows itself: each module has its own.
+        # Not folded: programs can group equal modules themselves.
         return _csv_text(_data_table(ModuleRow, module_table(profile, depth, fold=False)))
     source = TABLES[_PROFILE_TABLES[table]]
     return _csv_text(_data_table(source.row_type, source.rows(profile)))
 
 
 def run_csv(profile: Profile, table: RunTable = RunTable.section) -> str:
-    """A table of what was measured as CSV."""
+    """A table of the measured run as CSV."""
     source = TABLES[_RUN_TABLES[table]]
     return _csv_text(_data_table(source.row_type, source.rows(profile)))
 
 
 def profile_dataframe(profile: Profile, by: str) -> Any:
-    """A table as a DataFrame of pandas; `by` is a word of ``--by`` or the name of a table's file."""
+    """A table as a pandas DataFrame; `by` is a value of ``--by``, or the name of a table's file."""
     try:
         import pandas
     except ImportError as error:
         raise RequestError("A DataFrame needs pandas; install it with `pip install 'diffprof[pandas]'`.") from error
-    # A measured run has two tables of components; the counts are the one that every profile has.
-    words = {table.value: name for table, name in _RUN_TABLES.items()}
-    words |= {table.value: name for table, name in _PROFILE_TABLES.items()}
+    # A measured run has two tables by component: "component" means that of the counts, which every profile has.
+    names = {table.value: name for table, name in _RUN_TABLES.items()}
+    names |= {table.value: name for table, name in _PROFILE_TABLES.items()}
     tables = data_tables(profile)
-    name = {**words, "module": "modules", "operation": "operations"}.get(by, by)
+    name = {**names, "module": "modules", "operation": "operations"}.get(by, by)
     if name not in tables:
-        known = ", ".join([word for word, one in words.items() if one in tables] + ["module", "operation"])
+        known = ", ".join([value for value, table in names.items() if table in tables] + ["module", "operation"])
         raise RequestError(f"This profile has no table by {by!r}; it has {known}.")
     return pandas.DataFrame(tables[name].rows, columns=list(tables[name].types))
 
@@ -163,11 +163,11 @@ _AS_TEXT: dict[Any, Callable[[Any], str]] = {
     tuple[str, ...]: " ".join,
     Mapping[str, int]: lambda amounts: " ".join(f"{name}={amount}" for name, amount in amounts.items()),
 }
-"""Types whose values stand in one cell, as text."""
+"""How values of compound types are written into one cell, as text."""
 
 
 def _column_types(row_type: type) -> dict[str, Any]:
-    """The columns of such rows with their types; a nested record contributes its own columns."""
+    """The type of each column of such rows; the fields of a nested dataclass are columns, too."""
     types: dict[str, Any] = {}
     for name, kind in _field_types(row_type).items():
         if kind in _AS_TEXT:
@@ -178,7 +178,7 @@ def _column_types(row_type: type) -> dict[str, Any]:
 
 
 def _flatten(row: Any) -> dict[str, Any]:
-    """The values of the row; those of a nested record stand beside its own."""
+    """The values of a row by column; the fields of a nested dataclass are columns, too."""
     values: dict[str, Any] = {}
     for name, kind in _field_types(type(row)).items():
         value = getattr(row, name)
@@ -208,7 +208,7 @@ INSTEAD_OF_PARQUET = "leave --parquet out for CSV"
 
 
 def _arrow_column(pyarrow: Any, kind: Any, values: list[Any]) -> Any:
-    """A column; ``int | None`` is one of whole numbers in which some are missing."""
+    """An Arrow array of the given type; an optional type allows missing values."""
     if get_origin(kind) is types.UnionType:
         (kind,) = [one for one in get_args(kind) if one is not types.NoneType]
     if kind is not int and get_origin(kind) is not tuple:
@@ -224,7 +224,7 @@ def _arrow_column(pyarrow: Any, kind: Any, values: list[Any]) -> Any:
 
 
 def _whole_numbers(pyarrow: Any, largest: int) -> tuple[Any, Callable[[int], Any]]:
-    """The type for whole numbers up to the largest, and how it takes them: exact, however large they are."""
+    """An Arrow type that holds integers up to `largest` exactly, and the conversion to it."""
     if largest < 2**63:
         return pyarrow.int64(), int
     if largest < 10**76:
@@ -234,6 +234,6 @@ def _whole_numbers(pyarrow: Any, largest: int) -> tuple[Any, Callable[[int], Any
 
 def _plain_value(value: Any) -> Any:
     if isinstance(value, str):
-        # Parquet takes no half of a surrogate pair, which a name of a file may hold.
+        # A file name may contain a lone surrogate, which Parquet does not accept.
         return value.encode("utf-8", "backslashreplace").decode()
     return value

@@ -52,7 +52,7 @@ def text_encoding_macs(profile: Profile) -> int:
 
 
 def _latent_shape(profile: Profile) -> tuple[int, ...] | None:
-    """Of what the VAE decodes, else of what the denoiser is given: (1, 4, 64, 64)."""
+    """The shape of the VAE's decoder input, else of the denoiser's input: (1, 4, 64, 64)."""
     stage = profile.steps.main
     denoising = [call for call in profile.calls if stage and call.component in stage.denoisers]
     for call in (*_decode_calls(profile), *denoising):

@@ -31,7 +31,7 @@ def memory_summary(log: Mapping[str, Any]) -> str:
 
 
 def finding_sentence(finding: Mapping[str, Any]) -> str:
-    """What was found, on which evidence, and what to do."""
+    """A finding about memory as a sentence, with its evidence and advice."""
     evidence = {name: mebibytes(number) for name, number in finding["evidence"].items()}
     names = {"label": clean(finding["label"]), "before": clean(finding.get("before") or "")}
     where = "on the device" if finding["memory"] == "device" else "in the process"

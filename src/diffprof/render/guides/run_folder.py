@@ -1,4 +1,4 @@
-"""The files that a measured run leaves: its profile, and the memory log and times that the guides know."""
+"""The files that a measured run writes: its profile, and the memory log and the timings of the guides."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ OTHER_ENDINGS = (".csv", ".html", ".md", ".txt")
 
 @dataclass(frozen=True)
 class RunFiles:
-    """Where a measured run is written: all of its files into a folder, or its profile alone into one file."""
+    """Where a measured run is written: all files to a folder, or the profile alone to one file."""
 
     folder: Path
     profile: Path | None = None
 
     @classmethod
     def at(cls, output: Path) -> RunFiles:
-        """A name that ends as profiles do is a file, any other a folder."""
+        """Interpret the value of ``-o``: a name that ends in .json or .json.gz is a file, any other a folder."""
         name = output.name.lower()
         if output.is_dir() or not name.endswith((*PROFILE_ENDINGS, *OTHER_ENDINGS)):
             return cls(output)
@@ -41,18 +41,18 @@ class RunFiles:
         return cls(output.parent, output)
 
     def check(self) -> None:
-        """Find out before the run, not after it, that its results have nowhere to go. Nothing is created yet."""
+        """Check before the run that its results can be written. Nothing is created yet."""
         if self.profile is None:
             check_folder_files(self.folder)
         else:
             check_writable(self.profile)
 
     def write(self, profile: Profile) -> list[Path]:
-        """Write the profile, and into a folder what else there is to write."""
+        """Write the profile; to a folder also the memory log and the timings."""
         return write_run_folder(self.folder, profile) if self.profile is None else [save(profile, self.profile)]
 
     def describe(self, files: Sequence[Path]) -> str:
-        """What was written, in words."""
+        """A sentence part that names the written files."""
         beside = ", ".join(file.name for file in files if file != self.profile)
         if self.profile is None:
             return f"{beside} into {self.folder}"
@@ -60,7 +60,7 @@ class RunFiles:
 
 
 def check_folder_files(folder: Path) -> None:
-    """Find out before the run, not after it, that its results have nowhere to go. Nothing is created yet."""
+    """Check that the files of a run can be written to the folder. Nothing is created yet."""
     check_folder(folder)
     for file in (folder / name for name in (REPORT, MEMORY, TIMING, TRACE)):
         if file.is_dir():
@@ -70,7 +70,7 @@ def check_folder_files(folder: Path) -> None:
 
 
 def write_run_folder(folder: Path, profile: Profile) -> list[Path]:
-    """Write the report, the memory log and the times; one that cannot be written does not keep the others away."""
+    """Write the profile, the memory log and the timings; if one fails, the others are still written."""
     from diffprof.render.guides.timing_file import timing_text
 
     contents = {
@@ -82,10 +82,10 @@ def write_run_folder(folder: Path, profile: Profile) -> list[Path]:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise OutputError(f"Cannot create the folder {folder}: {error.strerror or error}.") from error
-    with contextlib.ExitStack() as all_of_them:
-        # All are tried, in this order; what fails is raised after the last one.
+    with contextlib.ExitStack() as stack:
+        # The stack calls all of them, last one first, and raises an error only after that.
         for name, content in reversed(contents.items()):
-            all_of_them.callback(_write, folder / name, content)
+            stack.callback(_write, folder / name, content)
     return [folder / name for name in contents]
 
 
@@ -96,7 +96,7 @@ def _write(file: Path, content: Callable[[], str]) -> None:
 
 
 def memory_log(profile: Profile) -> dict[str, Any]:
-    """Every moment at which the memory was looked at, and what stands out, as a `MemoryTracker` exports it."""
+    """The memory at each recorded moment, and findings, in the format that a `MemoryTracker` exports."""
     from diffprof.runtime.timing.memory_log import MemoryLog
     from diffprof.runtime.timing.memory_snapshots import MemorySnapshot
 

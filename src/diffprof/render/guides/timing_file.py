@@ -24,7 +24,7 @@ SECOND = 1e9
 
 
 def timing_text(profile: Profile) -> str:
-    """The request, the sections by total time, the generations, the denoising steps and the memory."""
+    """The text of the file: request, sections by total time, generations, denoising steps and memory."""
     measured = require_measured(profile)
     parts = [
         "\n".join(clean(line) for line in (headline(profile), device_line(profile, measured.device))),
@@ -39,7 +39,7 @@ def timing_text(profile: Profile) -> str:
 
 
 def memory_log(profile: Profile) -> list[dict[str, Any]]:
-    """The moments of all iterations in the form of the guides' memory log; unknown values are left out."""
+    """The moments of all iterations as entries of the guides' memory log; unknown values are left out."""
     return [_snapshot(moment) for moment in memory_moments(profile)]
 
 

@@ -17,7 +17,7 @@ STATISTICS = (("Mean", "mean"), ("Median", "median"), ("Min", "min"), ("Max", "m
 
 
 def timing_summary(operations: Mapping[str, Mapping[str, Any]], top_n: int | None = 20) -> str:
-    """A table of the first `top_n` operations, which are sorted by total time."""
+    """A table of the first `top_n` operations, in the given order."""
     top = dict(list(operations.items())[:top_n])
     with_device = any("device" in stats for stats in operations.values())
     titles = ["Total", *(["On device"] if with_device else []), "Mean", "Min", "Max"]
@@ -28,7 +28,7 @@ def timing_summary(operations: Mapping[str, Mapping[str, Any]], top_n: int | Non
 
 
 def iteration_summary(run: Mapping[str, Any]) -> str:
-    """The iterations of a loop: statistics without the warm-up, and those of the warm-up."""
+    """A table of the iterations of a loop, with separate statistics for the warm-up."""
     title = f"ITERATION SUMMARY - {clean(run['name'])}"
     heading = [_row("", "Count", [name for name, _ in STATISTICS], PART_WIDTH)]
     rows = [*_part("iterations", run["statistics"]), *_part("warm-up, excluded", run["warm_up_statistics"])]
@@ -56,7 +56,7 @@ def _part(label: str, stats: Mapping[str, Any] | None) -> list[str]:
 
 
 def _statistics_row(label: str, stats: Mapping[str, Any]) -> str:
-    # One iteration has no deviation: a 0 would look like a perfectly steady loop.
+    # A single iteration has no deviation; 0 would look like a perfectly steady loop.
     alone = stats["count"] == 1
     times = ["-" if alone and key == "std" else duration(stats[key]) for _, key in STATISTICS]
     return _row(label, numbers.exact(stats["count"]), times, PART_WIDTH)

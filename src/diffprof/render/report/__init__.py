@@ -1,1 +1,1 @@
-"""A profile as one page that can be sent to a colleague: nothing else is needed to read it."""
+"""A profile as one self-contained HTML page."""

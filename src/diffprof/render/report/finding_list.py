@@ -1,4 +1,4 @@
-"""The findings of a measured run in a page: what was found, why, what to do, and code to copy."""
+"""The findings of a measured run as HTML: title, evidence, advice, and code to copy."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from diffprof.render.report.page import code_block, paragraph
 
 
 def findings_list(profile: Profile) -> Markup:
-    """The findings as a list, the most important first; a sentence where there are none."""
-    # Any other model would have to be opened from where it was, which the profile does not say.
+    """The findings as a list, the most important first; a sentence if there are none."""
+    # The command to copy names the model only if the name is enough to open it anywhere.
     name = profile.request.model
     model = name if catalogue.find(name) is not None or is_bundled(name) else "MODEL"
     items = [_item(finding_lines(finding), model) for finding in findings(profile)]

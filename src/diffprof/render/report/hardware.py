@@ -1,4 +1,4 @@
-"""The section of a report that says on which hardware the generation fits, and how long it takes there."""
+"""The section of a report that predicts on which hardware the generation fits, and how long it takes there."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FITS = {True: "yes", False: "no", None: ""}
 
 
 def add_hardware(page: Page, profile: Profile) -> None:
-    """The usual accelerators, the fastest first; nothing for a profile that has no operations to predict from."""
+    """Add predictions for the usual accelerators, the fastest first; nothing if the profile lists no operations."""
     if not profile.total.macs:
         return
     from diffprof.prediction.on_accelerator import USUAL, on_accelerators
@@ -35,13 +35,11 @@ def add_hardware(page: Page, profile: Profile) -> None:
         Column("fits", [FITS[row.fits] for row in rows], justify="left"),
     ]
     needed = rows[0].device_bytes
-    memory = (
-        "" if needed is None else f"It takes about {numbers.both_bytes(needed)} of a device, as nvidia-smi shows it."
-    )
+    memory = "" if needed is None else f"It needs about {numbers.both_bytes(needed)} of memory, as nvidia-smi shows it."
     page.add(
         TITLE,
         paragraph(f"Predicted for eager diffusers with all weights on the device. {memory}".strip()),
         html_table(columns),
-        paragraph("diffprof predict, fit and advise say more: other devices, what limits, what would help.", "note"),
+        paragraph("For other devices, bottlenecks and improvements, use diffprof predict, fit and advise.", "note"),
         link="Hardware",
     )

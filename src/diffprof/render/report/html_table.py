@@ -1,4 +1,4 @@
-"""Columns as HTML tables: the same cells as on the console, with drawn bars."""
+"""Columns as HTML tables: the cells of the console, with drawn bars."""
 
 from __future__ import annotations
 
@@ -17,10 +17,9 @@ WIDE = 10_000
 SHORT = 32
 """Cells up to this length stay on one line."""
 
-
 COMPONENT = "component"
 FIRST = (COMPONENT, "total MACs", "share")
-"""Columns of the table of components that a phone has space for."""
+"""The columns that come first in the table of components: a phone shows only these."""
 
 
 def html_table(
@@ -28,8 +27,8 @@ def html_table(
 ) -> Markup:
     """The columns as a table that scrolls sideways; with `total`, the last row is set apart.
 
-    `keys` identify the rows for a page on which they can be clicked. `colours` are those of the components: the bars of
-    a component are drawn in its colour, as the charts of the page are.
+    `keys` identify the rows on a page where they can be clicked. `colours` are the colours of the components, in which
+    their bars are drawn.
     """
     if not columns or not columns[0].cells:
         return Markup()
@@ -51,7 +50,7 @@ def html_table(
         for number in range(last + 1)
     ]
     inside = join(element("thead", head), element("tbody", *rows))
-    # Reached by keyboard, as it may have to be scrolled.
+    # Focusable, so that it can be scrolled with the keyboard.
     return element("div", element("table", inside), class_="scroll", tabindex="0")
 
 
@@ -64,7 +63,7 @@ def profile_html_table(profile: Profile, table: ProfileTable, total: bool = Fals
 
 
 def _cost_first(columns: Sequence[Column]) -> list[Column]:
-    """What each component costs stands beside its name, where a phone shows it; its class stands below the name."""
+    """Put the columns of `FIRST` first, and the class below the name of the component."""
     named = {column.name: column for column in columns}
     classes = named.pop("class", None)
     if classes is not None:

@@ -14,7 +14,7 @@ from diffprof.render.report.markup import Markup, element
 
 
 def lead(profile: Profile) -> str:
-    """How long one generation took if it was measured, what it costs, and where most of it goes."""
+    """A sentence with the measured time, if there is one, the cost, and where most of it goes."""
     return " ".join(part for part in (_time(profile), _cost(profile)) if part)
 
 
@@ -45,7 +45,7 @@ def _time(profile: Profile) -> str:
 
 
 def cards(profile: Profile) -> Markup:
-    """The numbers that people look for first: time and memory if they were measured, else the cost and the memory."""
+    """Cards with the most important numbers: measured time and memory, if any, then the counted cost."""
     total = profile.total
     values = [
         *_run_cards(profile),
@@ -62,13 +62,13 @@ def cards(profile: Profile) -> Markup:
 
 
 def card_row(values: Sequence[tuple[str, str]]) -> Markup:
-    """A card for each value and the words below it; nothing without values."""
+    """A card for each value and its label; nothing without values."""
     divs = [element("div", element("b", value), element("span", label), class_="card") for value, label in values]
     return element("div", *divs, class_="cards") if divs else Markup()
 
 
 def _component_cards(profile: Profile) -> list[tuple[str, str]]:
-    """The component that costs most, where no time says so."""
+    """The component with the most MACs; nothing for a measured run, whose times say more."""
     rows = component_table(profile)
     if profile.measured is not None or not profile.total.macs:
         return []
@@ -77,7 +77,7 @@ def _component_cards(profile: Profile) -> list[tuple[str, str]]:
 
 
 def _peak_cards(profile: Profile) -> list[tuple[str, str]]:
-    """The memory that the count needs, where none was measured."""
+    """The counted peak memory; nothing for a measured run."""
     if profile.measured is not None or not profile.components:
         return []
     peak = counted_peak_bytes(profile)

@@ -11,7 +11,7 @@ from diffprof.render.clean import clean
 
 
 class Markup(str):
-    """HTML that needs no escaping. Text from outside never becomes one directly."""
+    """HTML that needs no escaping. Text from outside must go through `escape`."""
 
     __slots__ = ()
 
@@ -27,18 +27,18 @@ def element(tag: str, *children: str, **attributes: str | bool | None) -> Markup
 
 
 def escape(words: str) -> Markup:
-    """The text escaped, on one line, without control characters."""
+    """Escape a text, and put it on one line without control characters."""
     return words if isinstance(words, Markup) else Markup(html.escape(clean(words)))
 
 
 def join(*children: str) -> Markup:
-    """Several elements one after the other."""
+    """Concatenate elements and texts."""
     return Markup("".join(map(escape, children)))
 
 
 def code_lines(lines: Sequence[str]) -> Markup:
     """Code in a box that scrolls, so that a long line does not widen the page."""
-    # Text in markup is one line: each line is an element of its own.
+    # Escaping joins lines, so each line is its own element.
     inside = [element("div", line or "\N{NO-BREAK SPACE}") for line in lines]
     return element("pre", *inside, style="overflow-x:auto")
 

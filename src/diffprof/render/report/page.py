@@ -18,7 +18,7 @@ HERE = Path(__file__).parent
 
 
 class Page:
-    """Collects the sections of a page and the charts in them."""
+    """A page under construction: its sections, and the charts in them."""
 
     def __init__(self, title: str) -> None:
         self.title = title
@@ -47,7 +47,7 @@ class Page:
         return element("div", class_="chart", id=name, role="img", aria_label=label, style=height)
 
     def tabs(self, label: str, panels: Mapping[str, Markup]) -> Markup:
-        """Panels of which one is visible at a time; a single panel gets no tabs."""
+        """Panels with tabs to switch between them; no tabs for a single panel."""
         filled = {name: content for name, content in panels.items() if content}
         if len(filled) < 2:
             return join(*filled.values())
@@ -112,7 +112,7 @@ def _scripts() -> list[Markup]:
 
 
 def narrow_script() -> str:
-    """How charts are drawn on a phone."""
+    """The script that adapts charts to narrow screens."""
     return (HERE / "narrow.js").read_text(encoding="utf-8")
 
 
@@ -153,7 +153,7 @@ def code_block(label: str, lines: Sequence[str]) -> Markup:
     """Lines of code under their label; a click selects them, and a page with scripts has a button to copy them."""
     if not lines:
         return Markup()
-    # Text in markup is one line: each line is an element of its own. Indentation survives as spaces that do not break.
+    # Escaping joins lines, so each line is its own element; no-break spaces keep its indentation.
     code = [element("code", _with_indentation(line) or "\N{NO-BREAK SPACE}") for line in lines]
     return element("div", element("small", label), element("pre", *code), class_="code")
 

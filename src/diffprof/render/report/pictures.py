@@ -18,7 +18,7 @@ def embedded_image(name: str, file: Path, most_bytes: int | None = None) -> Mark
     """The image with its name below it, or a sentence that says why it cannot be shown."""
     try:
         if most_bytes is not None and file.stat().st_size > most_bytes:
-            return paragraph(f"{name} is not shown: it is larger than the report may be.", "note")
+            return paragraph(f"{name} is not shown: it is too large to embed in a report.", "note")
         data = file.read_bytes()
     except OSError as error:
         return paragraph(f"{name} cannot be shown: {error.strerror}.", "note")
@@ -26,8 +26,8 @@ def embedded_image(name: str, file: Path, most_bytes: int | None = None) -> Mark
 
 
 def embedded_image_data(name: str, data: bytes) -> Markup:
-    """The same for an image that is in memory."""
-    kind = next((kind for begin, kind in _IMAGE_TYPES.items() if data.startswith(begin)), None)
+    """The image from its bytes, or a sentence that says why it cannot be shown."""
+    kind = next((kind for signature, kind in _IMAGE_TYPES.items() if data.startswith(signature)), None)
     if kind is None:
         return paragraph(f"{name} has a format that a page cannot show.", "note")
     source = f"data:{kind};base64,{base64.b64encode(data).decode()}"

@@ -38,7 +38,7 @@ from diffprof.render.table_names import ProfileTable
 
 TOP = 25
 TABS = {Measure.time: "by time", Measure.macs: "by MACs", Measure.parameters: "by parameters"}
-"""What was measured comes first, where it was."""
+"""The tabs of the components chart; the tab by time exists only for a measured run."""
 
 
 def profile_html(profile: Profile, image: Path | None = None) -> str:
@@ -50,7 +50,7 @@ def profile_html(profile: Profile, image: Path | None = None) -> str:
     _add_components(page, profile)
     _add_steps(page, profile)
     if profile.measured is None:
-        add_hardware(page, profile)  # where it would run is what to know next, of what did not run yet
+        add_hardware(page, profile)  # early on the page: the next question about a run that was not measured
     _add_time(page, profile)
     _add_memory(page, profile)
     _add_caches_and_moves(page, profile)
@@ -78,7 +78,7 @@ def _add_findings(page: Page, profile: Profile) -> None:
 
 
 def components_tabs(page: Page, profile: Profile, what: str = "") -> Markup:
-    """The components by time where that was measured, by MACs and by parameters."""
+    """Charts of the components by time (if it was measured), by MACs and by parameters."""
     return page.tabs(
         "What the size of a block is",
         {
@@ -104,7 +104,7 @@ def _add_components(page: Page, profile: Profile) -> None:
 def _add_steps(page: Page, profile: Profile) -> None:
     lines = step_lines(profile, ascii_only=False, with_bars=False) if profile.measured else []
     if not lines and len(profile.steps.stages) < 2 and charts.step_macs_chart(profile) is None:
-        return  # equal steps: the card at the top says all
+        return  # all steps are equal: the card at the top says enough
     page.add(
         "Denoising steps",
         *(paragraph(line) for _, line in lines),
@@ -124,7 +124,7 @@ def _add_steps(page: Page, profile: Profile) -> None:
 
 
 def _first_lines(columns: Sequence[Column]) -> list[Column]:
-    """The columns without the sparkline below a name: a page has a chart for it."""
+    """Remove the sparklines below the names: the page has a chart instead."""
     return [replace(column, cells=[cell.split("\n")[0] for cell in column.cells]) for column in columns]
 
 
@@ -165,7 +165,7 @@ def _add_memory(page: Page, profile: Profile) -> None:
 
 
 def _peaks(profile: Profile) -> Markup:
-    """The highest memory of each part; a sentence where it is the same in all."""
+    """The peak memory of each part; a sentence if it is the same in all."""
     rows = memory_table(profile)
     on_device = any(row.device_peak_bytes is not None for row in rows)
     if len(rows) > 1 and not on_device and len({row.rss_peak_bytes for row in rows}) == 1:
@@ -174,7 +174,7 @@ def _peaks(profile: Profile) -> Markup:
 
 
 def _placement_tables(profile: Profile) -> list[list[Column]]:
-    """By device and by rank, where there are any."""
+    """The tables by device and by rank, if they have rows."""
     tables = [device_columns(profile, ascii_only=False), rank_columns(profile, ascii_only=False)]
     return [table for table in tables if table[0].cells]
 

@@ -1,4 +1,4 @@
-"""The request and the versions, so that the same profile can be made again."""
+"""The request and the versions of a profile as HTML, so that it can be reproduced."""
 
 from __future__ import annotations
 
@@ -42,5 +42,5 @@ def environment_html(profile: Profile) -> Markup:
 
 
 def format_argument(value: Any) -> str:
-    """The value as one would type it."""
+    """A value as it would be typed in a call."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
