@@ -22,7 +22,7 @@ UV = $(addprefix SSL_CERT_FILE=,$(or $(SSL_CERT_FILE),$(call pip_setting,CERT,ce
 # Where this is set, every process compiles torch and diffusers anew: eleven seconds of a core.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test lint check bench fuzz fuzz-coverage clean plotly docs
+.PHONY: demo test test-all lint check bench fuzz fuzz-coverage clean plotly docs
 
 # What the demo needs: .installed where a law answers, .installed-torch where it has to be counted.
 DEMO := $(VENV)/.installed
@@ -35,6 +35,10 @@ test:
 	@$(MAKE) --no-print-directory -j 2 $(VENV)/.installed-dev $(VENV)/.browser
 	@$(MAKE) --no-print-directory -j 2 lint check
 
+# The same, with the tests that try more cases of what others check already.
+test-all:
+	@$(MAKE) --no-print-directory test EXTENSIVE=--extensive
+
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -42,7 +46,7 @@ lint: $(VENV)/.installed-dev
 	$(BIN)/lint-imports
 
 check: $(VENV)/.bytecode $(VENV)/.browser
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 3 --dist worksteal
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 4 --dist worksteal $(EXTENSIVE)
 
 # The workers of a fresh environment would all compile the same libraries at once.
 $(VENV)/.bytecode: $(VENV)/.installed-dev

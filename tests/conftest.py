@@ -34,6 +34,16 @@ MANY_OBJECTS = 50_000
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="Overwrite the golden files with what came out.")
+    parser.addoption("--extensive", action="store_true", help="Run the tests that are marked as extensive, too.")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what is marked as extensive, unless it was asked for: by the option, or by the name of a test."""
+    if config.getoption("--extensive") or any("::" in argument for argument in config.args):
+        return
+    extensive = [item for item in items if item.get_closest_marker("extensive")]
+    config.hook.pytest_deselected(items=extensive)
+    items[:] = [item for item in items if not item.get_closest_marker("extensive")]
 
 
 def pytest_collection_finish() -> None:

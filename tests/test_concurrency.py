@@ -111,6 +111,7 @@ def count_there(answers: Any) -> None:
     answers.put(diffprof.profile(SMALL_PIPELINES["stable-diffusion"].build(), **CALL).total.macs)
 
 
+@pytest.mark.extensive
 def test_a_process_that_is_spawned_counts_the_same(macs: int) -> None:
     context = multiprocessing.get_context("spawn")
     answers: Any = context.SimpleQueue()

@@ -19,6 +19,7 @@ from diffprof.inference import generate_image
 from diffprof.model_manager import ModelManager
 from diffprof.pipelines.describing import describe_source
 from tests.cli.conftest import Run, run
+from tests.extensive import split_cases
 from tests.pipelines.loadable import saved_with_weights
 
 __all__ = ["run"]
@@ -126,7 +127,9 @@ def test_a_folder_of_model_dirs_wins_over_the_catalogue(door: str, run: Run, par
     assert DOORS[door]("sd-1.5", run) == parameters
 
 
-@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize(
+    "door", split_cases(DOORS, always=("profile", "crosscheck", "compute_profiler", "model_manager"))
+)
 def test_a_users_own_entry_is_known_to_every_command_and_function(
     door: str, run: Run, parameters: int, model_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

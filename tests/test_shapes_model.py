@@ -191,6 +191,7 @@ def test_nothing_is_seen_where_nothing_is_drawn(nothing: np.ndarray) -> None:
     assert look(nothing) is None
 
 
+@pytest.mark.extensive
 def test_the_same_seed_trains_the_same_weights(tmp_path: Path) -> None:
     def weights(seed: int, name: str) -> dict[str, bytes]:
         train(tmp_path / name, seed, scene_count=40, vae_steps=1, unet_steps=1, log=Log(quiet=True))

@@ -42,10 +42,10 @@ class Alone:
     """Name of a linear layer of the transformer -> its MACs in one call, by the shapes of its inputs."""
 
 
-def main(folder: str) -> None:
+def main(folder: str, *counts: str) -> None:
     torch.set_num_threads(1)
     alone = run_alone()
-    for count in WAYS:
+    for count in map(int, counts):
         start = multiprocessing.get_context("fork").Process
         ranks = [start(target=run_rank, args=(Path(folder), rank, count, alone)) for rank in range(count)]
         for rank in ranks:

@@ -11,6 +11,7 @@ import pytest
 import torch
 
 import diffprof
+from tests.extensive import split_cases
 from tests.small_pipelines import SMALL_PIPELINES
 
 NAMES = [
@@ -28,7 +29,7 @@ def on_a_gpu(pipeline: Any) -> Any:
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="the device must be missing for this to show anything")
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", split_cases(NAMES, always=("stable-diffusion", "flux", "kandinsky-2.2-combined")))
 def test_a_pipeline_on_a_gpu_costs_what_it_costs_on_the_cpu(name: str) -> None:
     small = SMALL_PIPELINES[name]
     on_cpu = diffprof.profile(small.build(), **small.arguments())

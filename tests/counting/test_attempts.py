@@ -74,6 +74,14 @@ def test_a_call_that_fails_again_with_what_it_needs_ends_with_the_second_message
         diffprof.profile(pipeline, **arguments)
 
 
+def test_a_refusal_that_names_numbers_names_those_that_were_requested() -> None:
+    """Tried again with a width, as the message names one, the pipeline says the same of a width that nobody gave."""
+    pipeline, arguments = numbers_only("stable-diffusion-xl")
+    arguments.pop("width", None)
+    with pytest.raises(PipelineError, match=r"have to be divisible by 8 but are 100 and (?!100\.)\d+\."):
+        diffprof.profile(pipeline, **arguments | {"height": 100})
+
+
 def test_a_result_of_which_no_image_can_be_made_stays_an_array() -> None:
     pipeline, arguments = numbers_only("stable-diffusion-ldm3d")
     arguments.pop("output_type", None)

@@ -64,7 +64,13 @@ def published_weights(entry: Entry) -> dict[str, tuple[int | None, int | None]]:
     return {slot: (part.parameters, part.buffers) for slot, part in entry.components.items() if part.parameters}
 
 
-@pytest.mark.parametrize("entry", BUILT, ids=[entry.name for entry in BUILT])
+@pytest.mark.parametrize(
+    "entry",
+    [
+        pytest.param(entry, id=entry.name, marks=() if entry in OF_OTHER_CLASSES else pytest.mark.extensive)
+        for entry in BUILT
+    ],
+)
 def test_a_model_is_built_with_its_parameters(entry: Entry) -> None:
     models = components_of(open_virtual(entry.name, None, None).pipeline)
     assert published_weights(entry) == {

@@ -27,10 +27,13 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture(scope="module")
 def ranks(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[dict[str, Any]]]:
-    """What each rank says that it counted, by the way in which the pipeline is spread over them."""
-    folder = tmp_path_factory.mktemp("ranks")
+    """What each of two ranks says that it counted, by the way in which the pipeline is spread over them."""
+    return run_ranks(2, tmp_path_factory.mktemp("ranks"))
+
+
+def run_ranks(count: int, folder: Path) -> dict[str, list[dict[str, Any]]]:
     ended = subprocess.run(
-        [sys.executable, "-W", "ignore", "-m", "tests.counting.ranks", folder],
+        [sys.executable, "-W", "ignore", "-m", "tests.counting.ranks", folder, str(count)],
         cwd=ROOT, env={**os.environ, "OMP_NUM_THREADS": "1"}, capture_output=True, timeout=300, check=False,
     )  # fmt: skip
     assert ended.returncode == 0, ended.stderr.decode()[-2000:]
@@ -41,18 +44,31 @@ def ranks(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[dict[str, 
     return found
 
 
-@pytest.mark.parametrize(("way", "number"), [("ulysses", 2), ("ring", 2), ("tp", 2), ("unified", 4), ("fsdp", 2)])
+@pytest.mark.parametrize("way", ["ulysses", "ring", "tp", "fsdp"])
 def test_a_rank_counts_what_it_executes_and_its_image_is_that_of_an_unwatched_run(
-    ranks: dict[str, list[dict[str, Any]]], way: str, number: int
+    ranks: dict[str, list[dict[str, Any]]], way: str
 ) -> None:
-    assert len(ranks[way]) == number
+    assert len(ranks[way]) == 2
     for counted in ranks[way]:
-        assert counted["equal"]
-        assert counted["macs"] == counted["executed"]
-        assert counted["unknown"] == {} and counted["limitations"] == []
+        check_count(counted)
 
 
-@pytest.mark.parametrize("way", ["ulysses", "ring", "tp", "unified"])
+def check_count(counted: dict[str, Any]) -> None:
+    assert counted["equal"]
+    assert counted["macs"] == counted["executed"]
+    assert counted["unknown"] == {} and counted["limitations"] == []
+
+
+@pytest.mark.extensive
+def test_four_ranks_that_combine_both_ways_count_what_they_execute(tmp_path: Path) -> None:
+    ranks = run_ranks(4, tmp_path)
+    assert len(ranks["unified"]) == 4
+    for counted in ranks["unified"]:
+        check_count(counted)
+        assert counted["macs"] < counted["alone"]
+
+
+@pytest.mark.parametrize("way", ["ulysses", "ring", "tp"])
 def test_ranks_that_share_the_work_do_less_of_it_each(ranks: dict[str, list[dict[str, Any]]], way: str) -> None:
     assert all(counted["macs"] < counted["alone"] for counted in ranks[way])
 

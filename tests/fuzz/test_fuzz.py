@@ -22,15 +22,23 @@ WITHOUT_TORCH = ("profile", "trace", "snapshot", "history", "configuration", "pi
 WITH_TORCH = ("folder", "weights", "entry", "cache")
 
 
-@pytest.mark.parametrize(("kinds", "cases"), [(WITHOUT_TORCH, 1_970), (WITH_TORCH, 30)], ids=["files", "models"])
+@pytest.mark.parametrize(
+    ("kinds", "cases"),
+    [
+        pytest.param(WITHOUT_TORCH, 360, id="files"),
+        pytest.param(WITH_TORCH, 12, id="models"),
+        pytest.param(WITHOUT_TORCH, 1_970, id="many files", marks=pytest.mark.extensive),
+        pytest.param(WITH_TORCH, 30, id="many models", marks=pytest.mark.extensive),
+    ],
+)
 def test_no_file_breaks_a_command(kinds: tuple[str, ...], cases: int, tmp_path: Path) -> None:
     chosen = Campaign(SEED, 0, cases, kinds, few_folders=True, failures=tmp_path / "failures")
     summary = chosen.run(workers=1)
     assert sum(summary.cases.values()) == cases
     assert not summary.failures, summary.text
     # Most are refused, and many go through: the mutations are neither too wild nor too tame.
-    assert summary.codes[0] > cases // 10
-    assert summary.codes[2] > cases // 10
+    assert summary.codes[0] >= cases // 10
+    assert summary.codes[2] >= cases // 10
 
 
 def test_the_same_seed_makes_the_same_case() -> None:

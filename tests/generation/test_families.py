@@ -14,16 +14,20 @@ from diffprof.generation import image_files as pictures
 from diffprof.inference import Generated, generate_image
 from diffprof.model_manager import ModelManager
 from diffprof.runtime.instrumentation import pipeline_monitor
+from tests.extensive import split_cases
 from tests.generation.support import arguments_of, files_in, same
 from tests.small_pipelines import SMALL_PIPELINES
 
 
 @pytest.mark.parametrize(
     "name",
-    [
-        "stable-diffusion-xl", "stable-diffusion-3", "flux", "pixart-sigma", "sana", "qwen-image", "lumina2", "z-image",
-        "kandinsky-2.2-combined", "stable-cascade-combined", "hidream", "cogview4",
-    ],
+    split_cases(
+        [
+            "stable-diffusion-xl", "stable-diffusion-3", "flux", "pixart-sigma", "sana", "qwen-image", "lumina2",
+            "z-image", "kandinsky-2.2-combined", "stable-cascade-combined", "hidream", "cogview4",
+        ],
+        always=("flux", "sana", "stable-diffusion-3"),
+    ),
 )  # fmt: skip
 def test_families_generate_and_are_profiled(name: str, out: Path) -> None:
     small = SMALL_PIPELINES[name]
@@ -76,6 +80,7 @@ def test_audio_is_rejected_with_a_message(out: Path) -> None:
     assert files_in(out) == []
 
 
+@pytest.mark.extensive
 def test_eight_threads_generate_at_once(
     make: Callable[..., Generated], other: Path, model: Path, manager: ModelManager, out: Path
 ) -> None:

@@ -13,6 +13,7 @@ import diffprof
 from diffprof.errors import PipelineError, RequestError
 from diffprof.pipelines.arguments import call_arguments, json_value, own_argument_name
 from diffprof.render.shapes import inputs_text
+from tests.extensive import split_cases
 from tests.small_pipelines import SMALL_PIPELINES
 
 
@@ -86,7 +87,13 @@ PICTURE_PIPELINES = [
 ]
 
 
-@pytest.mark.parametrize("name", [name for name in PICTURE_PIPELINES if name in SMALL_PIPELINES])
+@pytest.mark.parametrize(
+    "name",
+    split_cases(
+        [name for name in PICTURE_PIPELINES if name in SMALL_PIPELINES],
+        always=("flux-img2img", "flux-inpaint", "flux-controlnet", "stable-diffusion-upscale", "ltx-image-to-video"),
+    ),
+)
 def test_an_image_to_image_pipeline_runs_without_an_image(name: str) -> None:
     pipeline, arguments = small(name)
     for argument, value in list(arguments.items()):

@@ -56,6 +56,9 @@ def remove_guider(folder: Path) -> None:
 REMOVALS: list[Callable[[Path], None]] = [remove_vocabularies, remove_text_parts]
 
 
+ALWAYS = ("stable-diffusion-3", "qwen-image", "sana")
+
+
 @pytest.fixture(scope="module")
 def whole(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
@@ -70,7 +73,14 @@ def arguments_of(name: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize(
     ("whole", "remove"),
-    [*((name, remove) for name in FAMILIES for remove in REMOVALS), ("hunyuan-video-1.5", remove_guider)],
+    [
+        *(
+            pytest.param(name, remove, marks=() if name in ALWAYS else pytest.mark.extensive)
+            for name in FAMILIES
+            for remove in REMOVALS
+        ),
+        ("hunyuan-video-1.5", remove_guider),
+    ],
     ids=lambda value: value if isinstance(value, str) else value.__name__,
     indirect=["whole"],
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import pytest
 
 from diffprof.errors import RequestError
@@ -15,12 +17,21 @@ NEEDS_A_GPU = {
 }  # fmt: skip
 
 
-def test_every_promise_holds_here_and_those_about_a_gpu_are_skipped(monkeypatch: pytest.MonkeyPatch) -> None:
+CHEAP = NEEDS_A_GPU | {"counts", "generator", "random_state", "freed", "layers"}
+
+
+@pytest.mark.parametrize(
+    "names", [CHEAP, pytest.param(CHECKS.keys(), marks=pytest.mark.extensive)], ids=["cheap", "all"]
+)
+def test_every_promise_holds_here_and_those_about_a_gpu_are_skipped(
+    names: Collection[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     # What the tests set for all machines makes it true; to try it takes a process that imports torch.
     monkeypatch.setattr(doctor_calls, "_can_multiply", lambda dtype: True)
+    monkeypatch.setattr(doctor, "CHECKS", {name: CHECKS[name] for name in names})
     examination = examine("cpu")
     verdicts = {check.name: check.verdict for check in examination.checks}
-    assert verdicts == {name: Verdict.skipped if name in NEEDS_A_GPU else Verdict.ok for name in CHECKS}, (
+    assert verdicts == {name: Verdict.skipped if name in NEEDS_A_GPU else Verdict.ok for name in names}, (
         examination_text(examination)
     )
     assert examination.is_healthy

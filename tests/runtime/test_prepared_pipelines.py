@@ -16,6 +16,7 @@ import diffprof
 from diffprof.breakdown.dtypes import macs_by_dtype
 from diffprof.counting.operations.stand_in_values import LARGE_VALUE
 from diffprof.record.profile import Profile
+from tests.extensive import split_cases
 from tests.runtime.prepared_pipelines import (
     COMPILED,
     EVERY_WAY,
@@ -39,7 +40,7 @@ def nothing_compiled() -> Iterator[None]:
     torch._dynamo.reset()
 
 
-@pytest.mark.parametrize("name", COMPILED)
+@pytest.mark.parametrize("name", split_cases(COMPILED, always=("a function", "a method", "module.compile()")))
 def test_compiled_code_has_the_same_graphs_before_during_and_after(name: str) -> None:
     preparation, graphs = COMPILED[name], Graphs()
     pipeline = preparation.build(graphs)
@@ -163,6 +164,10 @@ def test_macs_of_a_cache_whose_calls_no_dry_run_shows_are_not_known() -> None:
     assert run.profile.total.macs == 0
 
 
+ALWAYS = {"quanto fp8", "layers stored in fp8", "magnitudes", "block_level", "LoRA", "autocast"}
+"""One of each kind; the others are tried by the extensive tests."""
+
+
 @dataclass(frozen=True)
 class Watched:
     """A prepared pipeline, and its call: unwatched, measured, and unwatched again."""
@@ -193,20 +198,22 @@ def watched(name: str) -> Watched:
     return Watched(preparation, pipeline, images, run.profile, counter.get_total_flops() // 2)
 
 
-@pytest.mark.parametrize("name", EVERY_WAY)
+@pytest.mark.parametrize("name", split_cases(EVERY_WAY, ALWAYS))
 def test_the_image_is_that_of_an_unwatched_call(name: str) -> None:
     unwatched, measured, unwatched_again, after = watched(name).images
     assert torch.equal(unwatched, measured)
     assert torch.equal(unwatched_again, after)
 
 
-@pytest.mark.parametrize("name", [name for name in EVERY_WAY if not name.startswith("quanto")])
+@pytest.mark.parametrize(
+    "name", split_cases((name for name in EVERY_WAY if not name.startswith("quanto")), ALWAYS - {"quanto fp8"})
+)
 def test_macs_are_those_that_torch_counts_in_a_real_run(name: str) -> None:
     one = watched(name)
     assert one.profile.total.macs == one.executed_macs
 
 
-@pytest.mark.parametrize("name", QUANTIZED)
+@pytest.mark.parametrize("name", split_cases(QUANTIZED, ALWAYS & QUANTIZED.keys()))
 def test_packed_weights_change_neither_macs_nor_parameters(name: str) -> None:
     plain = diffprof.profile(FLUX.build(), **QUANTIZED[name].arguments())
     packed = watched(name).profile
@@ -214,7 +221,7 @@ def test_packed_weights_change_neither_macs_nor_parameters(name: str) -> None:
     assert packed.components["transformer"].parameters == plain.components["transformer"].parameters
 
 
-@pytest.mark.parametrize("name", EVERY_WAY)
+@pytest.mark.parametrize("name", split_cases(EVERY_WAY, ALWAYS))
 def test_bytes_of_weights_are_those_that_lie_in_memory(name: str) -> None:
     one = watched(name)
     fresh = one.preparation.build()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -92,7 +93,7 @@ class _Search:
         missing = missing_inputs(self.pipeline, error, [name for name in self.optional if name not in inputs])
         # At the same line, one that lacks nothing any more came further.
         reached = (line, not missing)
-        if self.furthest is None or reached > self.furthest[0]:
+        if self.furthest is None or (reached > self.furthest[0] and not _is_same_refusal(error, self.furthest[1])):
             self.furthest = (reached, error)
         failure = (line, str(error))
         self.first_failure = self.first_failure or failure
@@ -110,6 +111,12 @@ class _Search:
     def most_telling_error(self) -> PipelineError:
         assert self.furthest is not None, "the first attempt is always made"
         return self.furthest[1]
+
+
+def _is_same_refusal(error: PipelineError, other: PipelineError) -> bool:
+    """Whether both say the same of other numbers, of which only the first call's are those that were requested."""
+    without_numbers = [re.sub(r"\d+", "0", str(one)) for one in (error, other)]
+    return without_numbers[0] == without_numbers[1]
 
 
 def _has_outdated_model(error: PipelineError) -> bool:

@@ -89,6 +89,7 @@ def one_child(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return here
 
 
+@pytest.mark.extensive
 def test_all_tools_count_the_same_call_of_a_small_pipeline(run: Run, tmp_path: Path, one_child: list[str]) -> None:
     SMALL_PIPELINES["stable-diffusion"].build().save_pretrained(tmp_path / "small")
     ended = run("crosscheck", str(tmp_path / "small"), "--height", "16", "--width", "16", "--json")

@@ -18,6 +18,7 @@ from diffprof.pipelines.loading.weights import load_pipeline
 from diffprof.pipelines.opening import open_virtual
 from diffprof.record.changes import Changes
 from tests.cli.conftest import Run
+from tests.extensive import split_cases
 from tests.pipelines.loadable import saved_with_weights
 from tests.small_pipelines import SMALL_PIPELINES
 
@@ -65,7 +66,7 @@ FORMATS: dict[str, Callable[[Weights], Weights]] = {
 }
 
 
-@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize("form", split_cases(FORMATS, always=("diffusers", "kohya", "scales")))
 def test_every_format_adds_what_it_adds_to_a_live_pipeline(
     form: str, weights: Weights, folder: Path, tmp_path: Path
 ) -> None:

@@ -18,6 +18,7 @@ from diffprof.pipelines.loading import free_memory
 from diffprof.pipelines.loading.weights import RANDOM, load_pipeline, plan_loading
 from diffprof.record.progress import Activity, ProgressEvent
 from diffprof.record.request import Request
+from tests.extensive import split_cases
 from tests.pipelines.folders import without_tokenizer_files
 from tests.pipelines.loadable import TEXT, UNET, generate_small, saved_with_weights
 from tests.pipelines.refusals import Damage, change_index, write_file
@@ -32,7 +33,7 @@ def model(model_with_weights: Path) -> Path:
     return model_with_weights
 
 
-@pytest.mark.parametrize("name", FAMILIES)
+@pytest.mark.parametrize("name", split_cases(FAMILIES, always=("flux", "kandinsky-2.2-combined")))
 def test_a_loaded_pipeline_generates_the_same_image_as_diffusers(name: str, tmp_path: Path) -> None:
     import diffusers
 
@@ -162,7 +163,7 @@ def test_a_pickle_is_never_read(model: Path, monkeypatch: pytest.MonkeyPatch) ->
     load_pipeline(model)
 
 
-@pytest.mark.parametrize("name", FAMILIES)
+@pytest.mark.parametrize("name", split_cases(FAMILIES, always=("flux", "stable-diffusion-3")))
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_random_weights_have_the_true_sizes_and_give_finite_images(name: str, dtype: str, tmp_path: Path) -> None:
     original = SMALL_PIPELINES[name].build()

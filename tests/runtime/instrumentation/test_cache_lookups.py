@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from diffprof.runtime.instrumentation import cache_lookups
+from tests.extensive import split_cases
 from tests.runtime.instrumentation.cached_runs import (
     BY_VALUES,
     CASES,
@@ -56,7 +57,9 @@ def test_distilled_guidance_has_no_unconditional_branch_to_look_up() -> None:
     assert {event.cache for event in events} == {"FasterCache"}
 
 
-@pytest.mark.parametrize("name", ["first block, all fits", "taylor seer", "magnitudes", "sea"])
+@pytest.mark.parametrize(
+    "name", split_cases(["first block, all fits", "taylor seer", "magnitudes", "sea"], always=("magnitudes",))
+)
 def test_a_compiled_transformer_shows_what_its_cache_decides_and_is_not_recompiled(name: str) -> None:
     case = CASES[name]
     pipeline = case.build()
@@ -70,7 +73,7 @@ def test_a_compiled_transformer_shows_what_its_cache_decides_and_is_not_recompil
     assert dict(torch._dynamo.utils.counters["frames"]) == compiled
 
 
-@pytest.mark.parametrize("name", ["magnitudes", "attention broadcast"])
+@pytest.mark.parametrize("name", split_cases(["magnitudes", "attention broadcast"], always=("magnitudes",)))
 def test_code_compiled_during_a_measurement_works_after_it(name: str) -> None:
     case = CASES[name]
     pipeline = case.build()

@@ -11,6 +11,7 @@ from diffprof.counting.dry_run import dry_run
 from diffprof.errors import DiffprofError
 from diffprof.runtime.instrumentation.cache_replay import remove_caches, replay_decisions
 from tests.counting.state import differences, state_of
+from tests.extensive import split_cases
 from tests.runtime.instrumentation.cached_runs import (
     ALL,
     CASES,
@@ -26,7 +27,7 @@ ONE_OF_EACH_KIND = (
 )
 
 
-@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("name", split_cases(ALL, always=(*ONE_OF_EACH_KIND[:5], "texts", "first block, by values")))
 def test_what_ran_is_counted_to_the_integer_by_a_dry_run_that_decides_the_same(name: str) -> None:
     case = ALL[name]
     pipeline, events, macs = run_of(name)
@@ -40,7 +41,7 @@ def test_what_ran_is_counted_to_the_integer_by_a_dry_run_that_decides_the_same(n
         assert macs_of(executed) == macs_of(nominal)
 
 
-@pytest.mark.parametrize("name", ONE_OF_EACH_KIND)
+@pytest.mark.parametrize("name", split_cases(ONE_OF_EACH_KIND, always=("texts", "faster cache")))
 def test_without_caches_it_costs_what_it_costs_when_none_is_enabled(name: str) -> None:
     case = CASES[name]
     pipeline = case.build()
@@ -62,7 +63,7 @@ def test_a_compiled_cache_that_decides_by_the_step_is_counted_without_being_obse
     assert macs_of(dry_run(pipeline, case.arguments(), changes=replay_decisions(()))) == macs
 
 
-@pytest.mark.parametrize("name", ONE_OF_EACH_KIND)
+@pytest.mark.parametrize("name", split_cases(ONE_OF_EACH_KIND, always=("texts", "magnitudes")))
 def test_what_a_failed_call_has_left_in_a_cache_stays_and_does_not_disturb_the_count(name: str) -> None:
     case = CASES[name]
     _, events, macs = run_of(name)

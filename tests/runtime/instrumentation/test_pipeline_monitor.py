@@ -16,6 +16,7 @@ from diffprof.record.measured import Iteration
 from diffprof.runtime.instrumentation import interception
 from diffprof.runtime.instrumentation.pipeline_monitor import MonitoredCall, PipelineMonitor
 from tests.counting.state import state_of
+from tests.extensive import split_cases
 from tests.small_pipelines import SMALL_PIPELINES
 
 FAMILIES = {
@@ -78,7 +79,7 @@ def test_sections_lie_inside_each_other_and_inside_the_call(name: str) -> None:
     assert ends_of_top <= iteration.wall.host_ns
 
 
-@pytest.mark.parametrize("name", FAMILIES)
+@pytest.mark.parametrize("name", split_cases(FAMILIES, always=("sana", "stable-cascade-combined")))
 def test_steps_are_those_that_a_count_finds_in_their_order_the_first_included(name: str) -> None:
     small = SMALL_PIPELINES[name]
     pipeline, iteration = run_of(name)

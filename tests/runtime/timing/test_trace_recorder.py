@@ -272,6 +272,7 @@ def full_disk(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return result
 
 
+@pytest.mark.extensive
 def test_a_disk_that_fills_up_under_torch_is_noticed(full_disk: dict[str, Any]) -> None:
     assert full_disk["problems"] == ["The trace 'my_trace' could not be written completely: is the disk full?"] * 2
     assert full_disk["folder"] == []
