@@ -167,6 +167,7 @@ def test_interrupted_work_leaves_the_pipeline_and_torch_as_they_were(
     assert diffprof.profile(pipeline, **CALL).total.macs == macs
 
 
+@pytest.mark.extensive
 def test_memory_stays_flat_over_many_profiles(pipeline: Any, macs: int) -> None:
     process = psutil.Process()
 

@@ -47,6 +47,7 @@ def test_a_processor_reaches_what_was_timed() -> None:
 
 
 @pytest.mark.usefixtures("timed")
+@pytest.mark.extensive
 def test_the_host_is_as_slow_as_in_a_real_pipeline() -> None:
     entry = calibrate(torch.device("cpu"))
     assert entry.measured["operation_seconds"] > TIMINGS.operation_seconds

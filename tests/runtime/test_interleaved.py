@@ -34,6 +34,7 @@ def test_each_pipeline_has_a_profile_of_its_own_and_all_belong_together() -> Non
     assert one.total.macs > 0
 
 
+@pytest.mark.extensive
 def test_measuring_again_is_another_measurement() -> None:
     first, second = measure_pipelines(2, 1)[0].measured, measure_pipelines(2, 1)[0].measured
     assert first is not None and second is not None

@@ -75,6 +75,7 @@ def uncompiled() -> Profile:
 
 
 @pytest.mark.parametrize("name", ["a module inside"])
+@pytest.mark.extensive
 def test_code_that_is_first_compiled_while_it_is_measured_is_not_compiled_again_afterwards(name: str) -> None:
     preparation, graphs = COMPILED[name], Graphs()
     pipeline = preparation.build(graphs)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from diffprof.comparison import compare
 from diffprof.comparison.curves import Curve, Growth
 from diffprof.comparison.image_difference import ImageDifference
@@ -58,5 +60,6 @@ def test_curves_of_models_are_in_the_page_where_they_lead_somewhere() -> None:
     assert "How the cost grows" not in sections(comparison_html(replace(compared, growth=Growth(point, point))))
 
 
+@pytest.mark.extensive
 def test_the_page_of_many_large_profiles_stays_small() -> None:
     assert len(report_html([enormous()] * 4, list("abcd")).encode()) <= MOST_BYTES

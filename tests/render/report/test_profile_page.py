@@ -82,6 +82,7 @@ def test_a_page_without_plotly_says_what_to_install(monkeypatch: pytest.MonkeyPa
         profile_html(stable_diffusion())
 
 
+@pytest.mark.extensive
 def test_the_page_of_an_enormous_run_stays_small() -> None:
     page = profile_html(enormous())
     assert len(page.encode()) <= MOST_BYTES

@@ -266,6 +266,7 @@ def test_what_was_compiled_before_is_not_compiled_again_by_being_watched(whole: 
     assert torch.equal(plain, again)
 
 
+@pytest.mark.extensive
 def test_a_method_that_was_compiled_by_itself_is_seen_and_counted() -> None:
     small = SMALL_PIPELINES["stable-diffusion"]
     pipeline: Any = small.build()

@@ -313,6 +313,7 @@ class TestWatching:
         undo()
         assert layer.place.type == "cuda"
 
+    @pytest.mark.extensive
     def test_compiled_code_is_compiled_as_without_it(self, tmp_path: Path) -> None:
         layer = torch.nn.Sequential(torch.nn.Linear(3, 5), torch.nn.Linear(5, 3))
         accelerate.disk_offload(layer, tmp_path, "cpu")
