@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from diffprof.errors import DiffprofError, RequestError
-from diffprof.generation import turns
+from diffprof.generation import locks
+from diffprof.generation.locks import pipeline_lock
 from diffprof.generation.models import ModelManager, get_model_manager, release_memory
-from diffprof.generation.turns import pipeline_lock
 from tests.generation.test_models import loads, manager, names, one, size_of, three, two
 
 __all__ = ["loads", "manager", "one", "three", "two"]
@@ -149,11 +149,11 @@ def test_two_threads_that_nest_two_models_in_opposite_order_do_not_wait_for_each
 def test_a_lock_belongs_to_a_pipeline_and_goes_with_it(one: Path, manager: ModelManager) -> None:
     pipeline = manager.load_model(one)
     assert pipeline_lock(pipeline) is pipeline_lock(pipeline)
-    before = len(turns._LOCKS)
+    before = len(locks._LOCKS)
     manager.unload_model(one)
     del pipeline
     release_memory()
-    assert len(turns._LOCKS) == before - 1
+    assert len(locks._LOCKS) == before - 1
 
 
 def in_threads(count: int, work: Callable[[], None]) -> None:

@@ -25,7 +25,7 @@ def test_a_complete_request_stays_as_it_is() -> None:
 
 
 def test_a_request_without_a_seed_is_not_complete() -> None:
-    with pytest.raises(ValueError, match="the request has no seed yet"):
+    with pytest.raises(ValueError, match="the request has no seed; `complete` adds one"):
         seed_of(Request("shapes"))
 
 

@@ -1,4 +1,4 @@
-"""The page of `diffprof app`: profile, generate, compare, and browse the history. Other rooms do the work."""
+"""The web app of `diffprof app`: profile, generate, compare, and browse the history."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["Setup", "serve"]
 
 
 def serve(setup: Setup) -> None:
-    """Serve the page until it is interrupted; a `RequestError` says what is missing, or why it cannot listen."""
+    """Serve the page until interrupted; a `RequestError` if Gradio is missing or the port cannot be used."""
     from diffprof.app.server import serve as serve_page
 
     serve_page(setup)

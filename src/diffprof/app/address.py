@@ -1,4 +1,4 @@
-"""The tab Profile in the address of the page: a link opens the models, the accelerator and the sliders again."""
+"""The state of the Profile tab in the page's address, so that a link restores models, accelerator and sliders."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ SLIDER_NAMES = {
     "batch": "num_images_per_prompt",
     "frames": "num_frames",
 }
-"""What a slider's argument is called in the address; the calculator's links say the same."""
+"""The name of each slider's argument in the address; the static calculator uses the same names."""
 
 
 @dataclass(frozen=True)
 class PageState:
-    """What the tab shows."""
+    """The state of the tab."""
 
     models: tuple[str, ...]
-    """The one that is shown, and those beside it."""
+    """The model that is shown, then those side by side with it."""
     accelerator: str
     arguments: Mapping[str, float] = field(default_factory=dict)
-    """Of the sliders that were moved; the others are as the model recommends."""
+    """Values of the sliders that were moved; the others have the model's recommended values."""
 
 
 def read_address(query: Mapping[str, str], otherwise: PageState) -> PageState:
-    """The state of an address; what it does not say is as in `otherwise`."""
+    """Read the state from the query of an address; missing parts are taken from `otherwise`."""
     models = tuple(dict.fromkeys(filter(None, map(str.strip, query.get("model", "").split(",")))))
     numbers = {argument: _number(query.get(name, "")) for name, argument in SLIDER_NAMES.items()}
     return PageState(
@@ -48,7 +48,7 @@ def write_address(state: PageState) -> str:
 
 
 def _number(text: str) -> float | None:
-    """A number as a slider has it; what is none is left out, as a link may come from anywhere."""
+    """Parse the value of a slider; None for anything else, as links can come from anywhere."""
     try:
         number = float(text)
     except ValueError:

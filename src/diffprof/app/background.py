@@ -1,4 +1,4 @@
-"""Long work for a session: in a thread of its own, with progress, and stopped when it is no longer needed."""
+"""Run long work for a session in a thread, with progress, and stop it when it is no longer needed."""
 
 from __future__ import annotations
 
@@ -24,26 +24,26 @@ _workers: dict[threading.Thread, threading.Event] = {}
 
 @dataclass(frozen=True)
 class Done(Generic[Result]):
-    """The result of the work."""
+    """The work has finished, with this result."""
 
     value: Result
 
 
 @dataclass(frozen=True)
 class Failed:
-    """Why there is no result, in a sentence."""
+    """The work has failed, for this reason."""
 
     message: str
 
 
 class WorkStopped(BaseException):
-    """The work was stopped. Not an `Exception`: code that handles those of a model must not handle this one."""
+    """Raised in the thread to stop its work. Not an `Exception`, so that no handler in a pipeline swallows it."""
 
 
 def run_for_session(
     session: Session, tab: str, work: Callable[[Progress], Result]
 ) -> Iterator[ProgressEvent | Done[Result] | Failed]:
-    """Work for a tab of a session, and yield its progress and its end; nothing more once it is stopped."""
+    """Run work for a tab of a session; yields its progress, then its end, and nothing more once it is stopped."""
     stop = session.begin(tab)
     try:
         yield from run_in_thread(work, stop)
@@ -56,7 +56,7 @@ def run_for_session(
 
 
 def run_in_thread(work: Callable[[Progress], Result], stop: threading.Event) -> Iterator[ProgressEvent | Done[Result]]:
-    """Work in another thread, and yield its progress and result; its errors are raised here.
+    """Run work in another thread; yields its progress and its result, and raises its errors here.
 
     Setting `stop` ends the work at its next progress event.
     """
@@ -92,7 +92,7 @@ def run_in_thread(work: Callable[[Progress], Result], stop: threading.Event) -> 
 
 
 def stop_all(timeout_seconds: float = 10) -> None:
-    """Stop all work: a process that exits in the middle of a computation does not exit cleanly."""
+    """Stop all work, because a process that exits in the middle of a computation does not exit cleanly."""
     workers = dict(_workers)
     for stop in workers.values():
         stop.set()
@@ -101,7 +101,7 @@ def stop_all(timeout_seconds: float = 10) -> None:
 
 
 def error_message(error: BaseException) -> str:
-    """A sentence for the visitor. An unforeseen error is a bug: its traceback goes to whoever started the page."""
+    """The message for the visitor. The traceback of an unexpected error is printed to the terminal."""
     if isinstance(error, ModuleNotFoundError):
         error = missing_torch(error, "This") or error
     if isinstance(error, DiffprofError):
@@ -113,7 +113,7 @@ def error_message(error: BaseException) -> str:
 
 
 def _latest(messages: queue.SimpleQueue[Any], stop: threading.Event) -> Any:
-    """The latest message: progress before it is out of date."""
+    """The latest message; older progress is dropped."""
     while True:
         try:
             message = messages.get(timeout=POLL_SECONDS)
@@ -121,7 +121,7 @@ def _latest(messages: queue.SimpleQueue[Any], stop: threading.Event) -> Any:
         except queue.Empty:
             if stop.is_set():
                 return WorkStopped()
-    # Only what is there now: whoever works faster than it is read must not keep its reader waiting for ever.
+    # Only messages that are there now: a fast worker must not keep the reader in this loop forever.
     for _ in range(messages.qsize()):
         if not isinstance(message, ProgressEvent):
             break

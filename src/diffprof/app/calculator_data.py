@@ -1,4 +1,4 @@
-"""What the calculator's script needs to know about accelerators and the time model, as plain numbers."""
+"""The accelerators and the constants of the time model, as JSON for the calculator's script."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from diffprof.prediction.workspace import LARGEST_FUSED_HEAD
 
 DTYPES = ("float32", "bfloat16", "float16", "float64", "int64", "int32", "bool", "complex64", "complex128")
 OTHER = "other"
-"""Stands for every dtype that is not listed: all of them are computed alike."""
+"""Represents all dtypes that are not listed: the time model treats them alike."""
 
 
 def calculator_device(accelerator: Accelerator) -> dict[str, Any]:
-    """An accelerator as the script needs it; what depends on a dtype is worked out for each."""
+    """An accelerator for the script, with its rates in each dtype."""
     device = device_of(accelerator)
     memory = device_memory(accelerator)
     basis = basis_of(accelerator)
@@ -63,7 +63,7 @@ def _rates(device: DeviceModel, dtype: str) -> dict[str, float | bool]:
 
 
 def calculator_constants() -> dict[str, Any]:
-    """The constants of the time model, so that each of them is written once."""
+    """The constants of the time model, so that the script does not repeat them."""
     return {
         "quantile": time.QUANTILE,
         "idle_power": time.IDLE_POWER,

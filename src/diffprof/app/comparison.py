@@ -1,4 +1,4 @@
-"""Comparing on the page: models and uploaded profiles, with curves over size and steps."""
+"""Compare models and uploaded profiles for the page, with curves over size and steps."""
 
 from __future__ import annotations
 
@@ -42,6 +42,6 @@ def compare_sources(
 
 
 def load_upload(path: Path) -> Profile:
-    """Load an uploaded profile; errors name the file as the visitor does."""
+    """Load an uploaded profile; errors show the file's own name, not its temporary path."""
     # A small compressed file can contain a very large one.
     return load(path, LARGEST_UPLOAD, shown_as=path.name)

@@ -1,4 +1,4 @@
-"""What the tabs share."""
+"""The context that all tabs share."""
 
 from __future__ import annotations
 
@@ -16,6 +16,6 @@ class AppContext:
     setup: Setup
     downloads: Downloads
     session: Any
-    """The component that holds the `Session` of the visitor."""
+    """The Gradio component that holds the visitor's `Session`."""
     loaded: Any
-    """The event that a visitor opened the page."""
+    """The Gradio event of a visitor opening the page."""

@@ -1,4 +1,4 @@
-"""Files to download: created on request, and found only with the link."""
+"""Downloads: files that are created on request, under links that cannot be guessed."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from diffprof.record.profile import Profile
 from diffprof.render.report.markup import Markup, element
 
 MOST_RESULTS = 200
-"""Results whose links work; the oldest are dropped first."""
+"""How many results keep their links; the oldest are dropped first."""
 MOST_PAGES = 20
 PAGE = "page"
-"""The ending of an address that is shown in the page, not downloaded."""
+"""The last part of an address that is shown in the page instead of downloaded."""
 
 
 @dataclass(frozen=True)
 class DownloadFile:
-    """A file as it is sent to the browser."""
+    """A file to send to the browser."""
 
     name: str
     media_type: str
@@ -38,7 +38,7 @@ class Downloads:
         self._lock = threading.Lock()
 
     def page_address(self, html: str) -> str:
-        """Where a page is found from now on, until newer ones take its place."""
+        """Store a page, and return its address; the oldest pages are dropped."""
         token = secrets.token_urlsafe(24)
         with self._lock:
             self._pages[token] = html
@@ -47,7 +47,7 @@ class Downloads:
         return f"files/{token}/{PAGE}"
 
     def page(self, token: str) -> str | None:
-        """The page of an address; None where there is none, or no longer."""
+        """The page at an address; None if it does not exist or was dropped."""
         with self._lock:
             return self._pages.get(token)
 
@@ -65,7 +65,7 @@ class Downloads:
         return element("p", *links, class_="downloads")
 
     def file(self, token: str, ending: str) -> DownloadFile | None:
-        """The file of a link; None where there is none, or no longer."""
+        """The file behind a link; None if it does not exist or was dropped."""
         with self._lock:
             found = self._results.get(token)
         format_ = _file_formats(found[0]).get(ending) if found is not None else None

@@ -1,4 +1,4 @@
-"""Files that a visitor drops: profiles, traces, memory snapshots and pictures, each as the page that explains it."""
+"""Pages about files that a visitor drops: profiles, traces, memory snapshots and pictures."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ PICTURES = (".png", ".jpg", ".jpeg", ".webp")
 SNAPSHOTS = (".pickle", ".pkl")
 ENDINGS = (".json", ".gz", *PICTURES, *SNAPSHOTS)
 TRACE_MARK = b'"traceEvents"'
-LOOKED_AT = 1 << 20
-"""Bytes at the start of a file in which a trace says that it is one."""
+SEARCHED_BYTES = 1 << 20
+"""How many bytes at the start of a file are searched for the mark of a trace."""
 
 
 def page_of_files(paths: Sequence[str]) -> str:
-    """One page about all of them: a report, a comparison, a trace with its ranks, a snapshot, or pictures."""
+    """One page about all files: a report, a comparison, a trace with its ranks, a memory snapshot, or pictures."""
     files = [Path(path) for path in paths]
     if not files:
         raise RequestError("Drop a file, or choose one.")
@@ -44,7 +44,7 @@ def page_of_files(paths: Sequence[str]) -> str:
 
 
 def _profiles(files: Sequence[Path]) -> str:
-    """Profiles side by side; a picture among them belongs to the profile that was dropped with it."""
+    """The report of one profile or the comparison of several, with the pictures that belong to them."""
     from diffprof.comparison.views.report import report_html
 
     pictures = [file for file in files if file.suffix.lower() in PICTURES]
@@ -75,7 +75,7 @@ def _snapshot(files: Sequence[Path]) -> str:
 
 
 def _pictures(files: Sequence[Path]) -> str:
-    """Pictures side by side, and how far each is from the first."""
+    """Pictures side by side, and how much each differs from the first."""
     from diffprof.comparison.images import image_difference
 
     page = Page(", ".join(file.name for file in files))
@@ -100,9 +100,9 @@ def _distance(difference: ImageDifference) -> str:
 
 
 def _is_trace(file: Path) -> bool:
-    """Whether the file is a trace of torch.profiler; whatever else it is, its reader says."""
+    """Whether the file is a trace of torch.profiler; if not, it is read as a profile, which checks it."""
     try:
         with gzip.open(file) if file.suffix == ".gz" else file.open("rb") as opened:
-            return TRACE_MARK in opened.read(LOOKED_AT)
+            return TRACE_MARK in opened.read(SEARCHED_BYTES)
     except (OSError, EOFError) as error:
         raise FileFormatError(f"{file.name}: it cannot be read ({error}).") from error

@@ -1,4 +1,4 @@
-"""Generating for the page: from the fields of the form to the result with its profile."""
+"""Run a generation for the page: from the form to the result with its profile."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from diffprof.record.recorded_request import RecordedRequest
 from diffprof.record.request import Request
 
 MODEL_DEFAULT = "model default"
-"""Stands in lists for what the model uses by itself."""
+"""The choice in a list that leaves the setting to the model."""
 
 
 @dataclass(frozen=True)
 class GenerateForm:
-    """The fields of the form, as they were filled in."""
+    """The values of the form's fields."""
 
     prompt: str | None
     negative_prompt: str | None
@@ -35,7 +35,7 @@ class GenerateForm:
     profiled: bool
 
     def request(self, model: str) -> Request:
-        """The complete request: more calls of it generate the same image."""
+        """Build the complete request, including the seed, so that it can be repeated."""
         from diffprof.generation.request import complete, parse_size
 
         size = _choice(self.size)
@@ -54,7 +54,7 @@ class GenerateForm:
 
 @dataclass(frozen=True)
 class PageResult:
-    """A generated image or video, and its profile where it was measured."""
+    """A generated image or video, and its profile if it was measured."""
 
     image: Any
     path: Path
@@ -68,7 +68,7 @@ class PageResult:
 
     @property
     def needs_player(self) -> bool:
-        """False for a video that could only be saved as a gif, which is shown like an image."""
+        """Whether it is an mp4; a video that could only be saved as a gif is shown like an image."""
         return self.path.suffix == ".mp4"
 
     @property
@@ -77,7 +77,7 @@ class PageResult:
 
 
 RESULTS = Path("profiling_results")
-"""Where the guides look for what was measured."""
+"""The folder in which the guides expect measurements."""
 
 
 @dataclass
@@ -89,10 +89,10 @@ class PageGeneration:
     allow_paths: bool
     step_seconds: list[float] = field(default_factory=list)
     result_notes: list[str] = field(default_factory=list)
-    """What to say next to the result."""
+    """Notes to show next to the result."""
 
     def run(self, progress: Progress) -> PageResult:
-        """Generate the image; where iterations are requested, measure as many further calls instead of the first."""
+        """Generate the image; if iterations are requested, that many further calls are measured instead of this one."""
         from diffprof.generation.generate import GenerationOptions, generate
 
         request = self.form.request(choose_model(self.form.model, self.allow_paths))
@@ -110,7 +110,7 @@ class PageGeneration:
         return PageResult(generated.image, generated.filepath, generated.seed, profile, notes)
 
     def _time_steps(self, progress: Progress) -> Progress:
-        """Forward the events, and note how long each step took."""
+        """Forward the events, and record how long each step took."""
         last_event = time.perf_counter()
 
         def forward(event: ProgressEvent) -> None:
@@ -124,7 +124,7 @@ class PageGeneration:
         return forward
 
     def _repeat(self, request: Request, named: RecordedRequest, progress: Progress) -> Profile:
-        """Measure more calls of the same request together, trace one more, and write the files of the guides."""
+        """Measure more calls of the same request, trace one more, and write the files of the guides."""
         import diffprof
         from diffprof.generation.generate import GenerationOptions, generate
         from diffprof.generation.models import get_model_manager
@@ -141,7 +141,7 @@ class PageGeneration:
             recorder = TraceRecorder(RESULTS, record_shapes=True, active=WHOLE_CALL)
             with recorder.profile("trace"):
                 generate(request, options, _describe_as(ProgressEvent(Activity.tracing), progress))
-        # What was measured is a live object, which does not know what its model is called.
+        # The measured pipeline is a live object, which does not know the name of its model.
         measured = replace(run.profile.request, model=named.model, source=named.source)
         profile = replace(run.profile, request=measured)
         write_run_folder(RESULTS, profile)
@@ -150,11 +150,11 @@ class PageGeneration:
 
 
 def _choice(value: str | None) -> str | None:
-    """A value of a list that is not its default."""
+    """The chosen value; None if the setting is left to the model."""
     value = (value or "").strip()
     return value if value and value != MODEL_DEFAULT else None
 
 
 def _describe_as(activity: ProgressEvent, progress: Progress) -> Progress:
-    """Report how far a generation is, as part of another activity."""
+    """Report the progress of a generation as that of another activity."""
     return lambda event: progress(replace(activity, done=event.done, total=event.total))

@@ -1,4 +1,4 @@
-"""A profile on an accelerator as HTML: a bar of its memory against that of the card, and its time."""
+"""The predicted memory and time of a profile on an accelerator, as HTML."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from diffprof.render.report.page import paragraph
 
 FIRST_ACCELERATOR = "rtx-4090"
 LEAST_NAMED = 0.02
-"""Parts of the memory below this share of the bar are drawn, and not named below it."""
+"""Parts of the memory with a smaller share of the bar are not named in its legend."""
 
 
 def accelerator_choice(name: str) -> Any:
-    """A list of all accelerators that are known."""
+    """A dropdown of all known accelerators."""
     import gradio as gr
 
     return gr.Dropdown(
@@ -40,10 +40,10 @@ def accelerator_choice(name: str) -> Any:
 
 @dataclass(frozen=True)
 class AcceleratorOutcome:
-    """One generation on the accelerator."""
+    """The predicted memory and time of one generation on an accelerator."""
 
     fit: Fit | None
-    """None where the profile does not say what memory comes and goes."""
+    """None if the profile has no allocations to predict memory from."""
     time: PredictedTime
 
 
@@ -57,7 +57,7 @@ def outcome_on(profile: Profile, accelerator: str) -> AcceleratorOutcome:
 
 
 def hardware_view(profile: Profile, accelerator: str | None) -> Markup:
-    """Memory and time of the generation on the accelerator: the bar, the numbers, and a sentence each."""
+    """The prediction as HTML: the memory bar, the numbers, and sentences about memory and time."""
     if not accelerator or not profile.total.macs:
         return views.NOTHING
     try:
@@ -81,9 +81,9 @@ def hardware_view(profile: Profile, accelerator: str | None) -> Markup:
 
 
 def memory_bar(profile: Profile, fit: Fit, whole_bytes: int = 0) -> Markup:
-    """The memory at its peak by owner, in the colours of the components; a mark where the card is full.
+    """A bar of the peak memory by owner, in the colours of the components, with a mark where the card is full.
 
-    The bar stands for `whole_bytes`, or for more where that is not enough.
+    The full width of the bar is `whole_bytes`, or more if that is not enough.
     """
     longest = max(needed_bytes(fit), whole_bytes)
     parts = [
@@ -97,7 +97,7 @@ def memory_bar(profile: Profile, fit: Fit, whole_bytes: int = 0) -> Markup:
 
 
 def needed_bytes(fit: Fit) -> int:
-    """What a bar has to stand for: the peak, and all of the card."""
+    """The width of a bar in bytes: the larger of the peak and the memory of the card."""
     return max(fit.peak.device_bytes, fit.usable_bytes or 0)
 
 

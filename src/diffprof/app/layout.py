@@ -1,4 +1,4 @@
-"""The layout of the page: its heading and its tabs, as Gradio's blocks."""
+"""The layout of the page as Gradio blocks: heading and tabs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MOST_WAITING = 100
 
 
 def build_page(setup: Setup, downloads: Downloads) -> Any:
-    """The page as Gradio's blocks."""
+    """Build the page as Gradio blocks."""
     import gradio
 
     from diffprof.app.tabs.compare import CompareTab

@@ -1,4 +1,4 @@
-"""Which models a visitor may choose: those of the catalogue, and those in the configured folders."""
+"""The models that a visitor may choose: those of the catalogue, and those in the configured folders."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from diffprof.errors import RequestError
 
 
 def model_choices() -> list[tuple[str, str]]:
-    """The models in the list, and the names that `choose_model` takes.
+    """The labels and values of the dropdown.
 
-    A title is followed by all names of the model: what a visitor types is looked for in this text.
+    A label contains all names of the model, because the dropdown searches it for what a visitor types.
     """
     bundled = [("shapes (included)", SHAPES)] if is_model_folder(shapes_folder()) else []
     folders = [(f"{folder.name} (folder)", str(folder)) for folder in _configured_models()]
@@ -32,7 +32,7 @@ def model_hint(allow_paths: bool) -> str:
 
 
 def choose_model(typed: str | None, allow_paths: bool) -> str:
-    """The model that was chosen or typed, if visitors may open it; no other folder is even looked at."""
+    """Check that visitors may open the chosen or typed model; other folders are not accessed at all."""
     name = (typed or "").strip()
     if not name:
         raise RequestError("Choose a model.")
@@ -69,6 +69,6 @@ def _label(entry: Entry) -> str:
 def _configured_models() -> list[Path]:
     found = []
     for folder in map(Path.absolute, config.MODEL_DIRS):
-        with contextlib.suppress(OSError):  # a folder that is missing or unreadable offers nothing
+        with contextlib.suppress(OSError):  # skip folders that are missing or unreadable
             found += sorted(filter(is_model_folder, folder.iterdir()))
     return found

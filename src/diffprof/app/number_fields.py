@@ -1,4 +1,4 @@
-"""Numbers in text fields; an empty field means that no number was requested."""
+"""Parse numbers in text fields; an empty field means no number."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from diffprof.errors import RequestError
 
 
 def parse_integer(label: str, text: str | None) -> int | None:
-    """A whole number, exactly: a browser's own number field would round a long seed."""
+    """Parse a whole number exactly; a browser's number field would round a long seed."""
     digits = (text or "").strip()
     if not digits:
         return None
@@ -19,7 +19,7 @@ def parse_integer(label: str, text: str | None) -> int | None:
 
 
 def parse_number(label: str, text: str | None) -> float | None:
-    """A finite number."""
+    """Parse a finite number."""
     digits = (text or "").strip()
     if not digits:
         return None

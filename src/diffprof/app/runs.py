@@ -1,4 +1,4 @@
-"""The runs that a visitor can open again: those of this session, and those in the history of this machine."""
+"""Find, open and keep runs: those of this session, and those in the history of this machine."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from diffprof.record.history import Filters, History, KeptRun
 from diffprof.record.profile import Profile
 
 MOST_LISTED = 200
-"""Kept runs that are listed at once; a search finds the others."""
+"""How many kept runs are listed; a search finds the others."""
 SESSION, KEPT = "session", "kept"
 
 
@@ -37,12 +37,12 @@ class OpenedRun:
 
 
 def history() -> History:
-    """The history that the settings name."""
+    """The history at the configured location."""
     return History(config.HISTORY)
 
 
 def search_runs(session: Session, setup: Setup, text: str, kind: str | None) -> RunList:
-    """Matching runs, the newest first. A visitor from another machine sees only the runs of their own session."""
+    """Find matching runs, the newest first. Visitors from other machines see only the runs of their session."""
     words = text.strip()
     mine = [run for run in reversed(session.runs) if _matches(run, words, kind)]
     if not setup.is_local:
@@ -53,12 +53,12 @@ def search_runs(session: Session, setup: Setup, text: str, kind: str | None) -> 
 
 
 def run_key(place: str, run: KeptRun) -> str:
-    """The value of a run in the list to choose from."""
+    """The key of a run in the dropdown."""
     return f"{place} {run.id}"
 
 
 def open_run(session: Session, setup: Setup, chosen: str) -> OpenedRun:
-    """The run of a key, if this visitor may see it."""
+    """Open the run with this key, if the visitor may see it."""
     place, _, number = chosen.partition(" ")
     if place == SESSION:
         run = _find_session_run(session, number)

@@ -1,4 +1,4 @@
-"""Serving the page: where it listens, which requests it answers, and that it loads nothing from other hosts."""
+"""Serve the page: listen, refuse unwanted requests, and load nothing from other hosts."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 LOCAL_NAMES = ("localhost",)
 
-# The browser itself refuses to load anything from another host.
+# Makes browsers refuse to load anything from other hosts.
 POLICY = (
     "default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval'; style-src 'self' 'unsafe-inline'; "
     "img-src 'self' data: blob:; font-src 'self' data:; worker-src 'self' blob:; object-src 'none'; base-uri 'self'; "
@@ -33,7 +33,7 @@ POLICY = (
 )
 SITE = re.compile(r"(?=.{1,253}$)[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*", re.IGNORECASE)
 
-# What Gradio offers and the page does not use: recordings, streams, links to a visitor's state, an editor of code.
+# Endpoints of Gradio that the page does not use: recordings, streams, links to a visitor's state, a code editor.
 CLOSED = re.compile(
     r"/(gradio_api/)?(deep_link|process_recording|custom_component|component_server|stream|proxy=|(undo-)?vibe|"
     r"run-history|monitoring|dev/)"
@@ -64,7 +64,7 @@ def application(setup: Setup) -> Any:
     from diffprof.app.theme import create_theme, head_html
 
     blocks = build_page(setup, downloads)
-    # Only then does Gradio refuse a path of this machine that a request passes off as an upload.
+    # Otherwise Gradio accepts a path of this machine as an upload.
     blocks.has_launched = True
     return gradio.mount_gradio_app(
         app, blocks, path="/", show_error=False, max_file_size=LARGEST_UPLOAD, footer_links=[],
@@ -74,14 +74,14 @@ def application(setup: Setup) -> Any:
 
 
 def _serve_files(app: FastAPI, downloads: Downloads) -> None:
-    """Results as files and pages, and the script that draws their charts."""
+    """Add routes for results as files and pages, and for the script that draws their charts."""
     from fastapi.responses import Response
 
     @app.get("/files/plotly.js")
     def plotly() -> Response:
         from diffprof.render.report.page import plotly_script
 
-        # Under a name of its own: Gradio brings another one along.
+        # Under its own name, because Gradio has another version of plotly.
         script = f"(function () {{{plotly_script()}\nwindow.diffprofPlotly = Plotly;\n}})();"
         return Response(script, media_type="text/javascript", headers={"Cache-Control": "max-age=3600"})
 
@@ -98,7 +98,7 @@ def _serve_files(app: FastAPI, downloads: Downloads) -> None:
 
 
 def _guard(app: FastAPI, setup: Setup) -> None:
-    """Refuse requests under another name, from other sites, for what is not served, and of too much data."""
+    """Refuse requests with an unknown host name, from other sites, to unused endpoints, or with too much data."""
     from fastapi.responses import Response
 
     uploads, policy = UploadLimit(), content_policy(setup)
@@ -135,8 +135,8 @@ def content_policy(setup: Setup) -> str:
 def is_known_host(header: str, setup: Setup) -> bool:
     """Whether the Host header names this page.
 
-    A page elsewhere can give its own name the address of this machine (DNS rebinding), and then read and drive the
-    page under that name. It cannot do so under an address, nor under a name that is not its own.
+    This prevents DNS rebinding, in which a malicious site points its own name to the address of this machine to read
+    and control the page. It can do so only with its own name, not with an address or another name.
     """
     host = header.strip().lower()
     host = host[: host.rindex("]") + 1] if host.startswith("[") and "]" in host else host.partition(":")[0]
@@ -150,17 +150,17 @@ def is_known_host(header: str, setup: Setup) -> bool:
 
 
 def is_cross_origin(headers: Mapping[str, str], allowed_hosts: Sequence[str] = ()) -> bool:
-    """Whether a page of another site sent the request; browsers say so where it could change or read something."""
+    """Whether a page of another site sent the request, according to the headers that browsers add."""
     origin = headers.get("origin")
     if origin is None:
         return False
     place = origin.partition("://")[2]
-    # A proxy may hand on its own name in one header and the page's in the other.
+    # A proxy may send its own name in one header and the page's in the other.
     return place != headers.get("host") and place.partition(":")[0].lower() not in map(str.lower, allowed_hosts)
 
 
 def bind_socket(setup: Setup) -> socket.socket:
-    """A listening socket; a `RequestError` says why there is none."""
+    """Open a listening socket; a `RequestError` if that fails."""
     try:
         family = socket.AF_INET6 if ":" in setup.host else socket.AF_INET
         return socket.create_server((setup.host.strip("[]"), setup.port), family=family)
@@ -187,9 +187,9 @@ def _is_worth_logging(record: logging.LogRecord) -> bool:
 
 
 def _import_gradio() -> Any:
-    # Before the import, which would otherwise contact its vendor.
+    # Set before the import, which would otherwise contact Gradio's servers.
     os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
-    # Otherwise it stores what visitors do, in their browsers or in a bucket of its vendor.
+    # Otherwise Gradio stores what visitors do, in their browsers or on its servers.
     os.environ["GRADIO_RUN_HISTORY"] = "False"
     try:
         import gradio

@@ -1,4 +1,4 @@
-"""What belongs to one visitor: the runs of this session, and the signals that stop its work."""
+"""The session of a visitor: its runs, and the signals that stop its work."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from diffprof.record.profile import Profile
 
 MOST_RUNS = 50
-"""Runs that a session remembers. The oldest counts go first: every move of a slider is one, images are rarer."""
+"""How many runs a session remembers. The oldest counts are dropped first, as every move of a slider adds one."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class SessionRun:
 
 
 class StopSignal(threading.Event):
-    """Set to stop work; `finished` is set when the work will send no more messages."""
+    """An event that stops work when it is set; `finished` is set once the work sends no more messages."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -36,7 +36,7 @@ class StopSignal(threading.Event):
 
 @dataclass
 class Session:
-    """One visitor, from opening the page to closing it. Gradio copies the initial one for each visitor."""
+    """The state of one visitor. Gradio copies the initial one whenever the page is opened."""
 
     runs: list[SessionRun] = field(default_factory=list)
     stop_signals: dict[str, StopSignal] = field(default_factory=dict)
@@ -48,13 +48,13 @@ class Session:
         return Session()
 
     def begin(self, tab: str) -> StopSignal:
-        """The signal for work that starts now; earlier work of the tab is stopped."""
+        """Stop earlier work of the tab, and return the signal for new work."""
         self.stop(tab)
         self.stop_signals[tab] = StopSignal()
         return self.stop_signals[tab]
 
     def stop(self, tab: str, timeout_seconds: float = 0) -> bool:
-        """Stop the work of a tab, and wait for its last message; False when there was no work."""
+        """Stop the work of a tab, and wait for its last message; False if there was none."""
         signal = self.stop_signals.pop(tab, None)
         if signal is None:
             return False
@@ -63,7 +63,7 @@ class Session:
         return True
 
     def end(self, tab: str, signal: StopSignal) -> None:
-        """The work of this signal has ended."""
+        """Report that the work of this signal has ended."""
         signal.finished.set()
         if self.stop_signals.get(tab) is signal:
             del self.stop_signals[tab]

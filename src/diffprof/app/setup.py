@@ -1,4 +1,4 @@
-"""The options the page was started with: what its visitors may do."""
+"""The options that the page was started with."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ class Setup:
     port: int = 7860
     """0 for any free port."""
     allowed_hosts: tuple[str, ...] = ()
-    """Further names that visitors may open the page under, such as that of a proxy in front of it."""
+    """Further host names under which the page may be opened, such as that of a proxy."""
     framing_sites: tuple[str, ...] = ()
-    """Other sites that may show the page in a frame of theirs."""
+    """Other sites that may embed the page in a frame."""
     allow_paths: bool = False
-    """Visitors may open any folder that this process can read, and any model of the hub."""
+    """Whether visitors may open any folder that this process can read, and any model of the hub."""
     profiling: bool = True
     """Whether generations are measured, unless the visitor chooses otherwise."""
     profiling_iterations: int = 0
-    """Calls that are measured after the one that generates the image; with 0, that one itself is measured."""
+    """How many calls to measure after the one that generates the image; with 0, that one is measured."""
 
     @property
     def is_local(self) -> bool:

@@ -1,4 +1,4 @@
-"""Several models side by side under the same sliders: cost, memory against that of the card, and time."""
+"""A table of several models with the same slider values: cost, memory and time."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from diffprof.render.report.markup import Markup, element
 
 MOST_MODELS = 5
 HEADINGS = ("model", "time", "memory", "", "each step", "MACs", "parameters")
-"""What a card makes of it first: a phone has space for little more."""
+"""Predictions come first: a phone shows little more."""
 
 
 @dataclass(frozen=True)
 class ModelRow:
-    """One model of the table: its profile, or why there is none."""
+    """A row of the table: the profile of a model, or why there is none."""
 
     model: str
     profile: Profile | None
@@ -33,7 +33,7 @@ class ModelRow:
 
 
 def count_row(model: str, arguments: Mapping[str, Any], progress: Progress | None) -> ModelRow:
-    """Count a model with those of the arguments that mean something to it."""
+    """Count a model with those of the arguments that its pipeline takes."""
     try:
         own = count_model(model, {}, progress)
         given = arguments_for(own, arguments)
@@ -43,7 +43,7 @@ def count_row(model: str, arguments: Mapping[str, Any], progress: Progress | Non
 
 
 def side_by_side(models: Sequence[ModelRow], state: PageState) -> Markup:
-    """The table; a row leads to the page of its model."""
+    """The table as HTML; each row links to the page of its model."""
     if len(models) < 2:
         return views.NOTHING
     outcomes = [_outcome(one, state.accelerator) for one in models]
@@ -59,7 +59,7 @@ def side_by_side(models: Sequence[ModelRow], state: PageState) -> Markup:
 
 
 def _outcome(one: ModelRow, accelerator: str) -> AcceleratorOutcome | str:
-    """What the accelerator makes of it, or why that is not known."""
+    """The prediction for the model on the accelerator, or why there is none."""
     if one.profile is None:
         return one.problem
     try:

@@ -1,4 +1,4 @@
-"""The sliders of the tab Profile, and the call arguments they stand for."""
+"""The sliders of the Profile tab, and the call arguments they set."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ SIZE = {"width", "height"}
 
 
 def count_model(model: str, arguments: Mapping[str, Any], progress: Progress | None = None) -> Profile:
-    """The profile of one generation, from the disk cache where it was counted before."""
+    """Count one generation; the disk cache is used if it was counted before."""
     return count_request(Request.create(model, arguments), progress=progress)
 
 
@@ -52,7 +52,7 @@ def applies_to(profile: Profile, slider: Slider) -> bool:
     if current_value(profile, slider) is None:
         return False
     law = packaged_law(profile.request.model) if profile.counted_by == LAW else None
-    if law is not None:  # it knows the pipeline's call; asking the pipeline itself would import torch
+    if law is not None:  # it lists the arguments of the call, and needs no import of torch
         return any(name in law.parameters for name in (slider.argument, *OTHER_NAMES.get(slider.argument, ())))
     from diffprof.pipelines.arguments import has_argument
 
@@ -66,7 +66,7 @@ def slider_values(profile: Profile) -> dict[str, float]:
 
 
 def current_value(profile: Profile, slider: Slider) -> float | None:
-    """The value of the slider's argument that was used."""
+    """The value of the slider's argument in the profile."""
     for name in (slider.argument, *OTHER_NAMES.get(slider.argument, ())):
         value = profile.request.value(name)
         if isinstance(value, int | float) and not isinstance(value, bool):
@@ -75,9 +75,9 @@ def current_value(profile: Profile, slider: Slider) -> float | None:
 
 
 def arguments_for(own: Profile, moved: Mapping[str, Any]) -> dict[str, Any]:
-    """What the model is called with: what was moved and means something to it.
+    """The call arguments for the sliders that were moved and that apply to the model.
 
-    A width goes with a height: pipelines take their own size if they are given only one of the two.
+    If only one of width and height was moved, the other is added: pipelines ignore one without the other.
     """
     known = slider_values(own)
     given = {name: value for name, value in moved.items() if name in known}
@@ -87,7 +87,7 @@ def arguments_for(own: Profile, moved: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def slider_arguments(values: Sequence[float | None], sliders: Sequence[Slider] = SLIDERS) -> dict[str, Any]:
-    """The call arguments of slider values; None for a slider that does not apply."""
+    """Convert slider values to call arguments; the value of a slider that does not apply is None."""
     return {
         slider.argument: int(value) if slider.is_integer and float(value).is_integer() else value
         for slider, value in zip(sliders, values, strict=True)

@@ -1,4 +1,4 @@
-"""The calculator as plain files: pages, scripts and laws that any static host can serve, without a server of ours."""
+"""Write the static calculator: a page, scripts and laws that any web host can serve."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ SLIDERS = {
     "steps": "num_inference_steps",
     "batch": "num_images_per_prompt",
 }
-"""What a visitor can move, and the number of a law that it is."""
+"""The sliders of the calculator, and the variable of a law that each sets."""
 
 LARGEST_EXACT = 2**53
-"""Beyond it, a number of JSON is not exact in a browser: it is written as text."""
+"""Larger integers in JSON are not exact in a browser, and are written as strings."""
 
 GUIDANCE_ON = 5.0
 SIDE_STEP = 16
 
 
 def write_site(folder: Path, models: Sequence[str] | None = None) -> list[str]:
-    """Write the calculator into a new or empty folder; gives the names of the models in it."""
+    """Write the calculator to a new or empty folder; returns the names of its models."""
     names = list(models or _models_with_laws())
     _check_folder(folder)
     (folder / "laws").mkdir(parents=True, exist_ok=True)
@@ -81,7 +81,7 @@ def _write_model(folder: Path, name: str) -> dict[str, Any]:
 
 
 def model_entry(law: Law) -> dict[str, Any]:
-    """What the page has to know of a model before its law is fetched."""
+    """The data that the page needs about a model before it loads the model's law."""
     resolved = resolve(law.model)
     entry = resolved.entry
     recommended = {**law.defaults, **recommended_settings(resolved)}
@@ -104,7 +104,7 @@ def model_entry(law: Law) -> dict[str, Any]:
 
 
 def _colours(entry: Entry) -> dict[str, str]:
-    """The colours of components and of what is computed, as on every other page."""
+    """The colours of the components and of activations, as on every other page."""
     weights = [f"{WEIGHTS}{slot}" for slot, part in entry.components.items() if part.parameters]
     colours = part_colours([*weights, ACTIVATIONS, WORKSPACE])
     return {name.removeprefix(WEIGHTS): colour for name, colour in colours.items()}
@@ -115,11 +115,11 @@ def _default(law: Law, source: str) -> int:
 
 
 def _slider(law: Law, source: str) -> dict[str, int]:
-    """The values that some program of the law was proved for."""
+    """The range of a slider: the values for which the law was proved."""
     ranges = [domain.ranges[source] for domain in law.domains if source in domain.ranges]
     step = min(bounds.multiple for bounds in ranges)
     if source in ("height", "width"):
-        step = max(step, SIDE_STEP)  # sizes that all models take
+        step = max(step, SIDE_STEP)  # all models accept multiples of this
     return {
         "lowest": min(bounds.least for bounds in ranges),
         "highest": max(bounds.most for bounds in ranges),
@@ -128,7 +128,7 @@ def _slider(law: Law, source: str) -> dict[str, int]:
 
 
 def _guidance(law: Law, scale: float | None) -> dict[str, float] | None:
-    """A scale with and one without guidance; None where it makes no difference to what is computed."""
+    """One scale with and one without guidance; None if guidance does not change what is computed."""
     groups = {domain.guidance for domain in law.domains if domain.guidance}
     if scale is None or len(groups) < 2:
         return None
@@ -142,7 +142,7 @@ def _json_bytes(value: Any) -> bytes:
 
 
 def _exact(value: Any) -> Any:
-    """The value with numbers as text where a browser would round them."""
+    """Convert integers that a browser would round to strings."""
     if isinstance(value, Mapping):
         return {name: _exact(part) for name, part in value.items()}
     if isinstance(value, str) or not isinstance(value, Iterable):

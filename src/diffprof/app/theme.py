@@ -42,7 +42,7 @@ def create_theme() -> Any:
 
 
 def head_html() -> str:
-    """Styles and scripts for the head of the page; with Gradio's own option for styles, each rule would be nested."""
+    """Styles and scripts for the page's head. Gradio's option for styles would nest each rule in a selector."""
     templates = {name: template(dark).to_plotly_json() for name, dark in (("light", False), ("dark", True))}
     return "".join(
         (

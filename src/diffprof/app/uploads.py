@@ -1,4 +1,4 @@
-"""How much visitors may send: in one request, and all of them together before it is removed again."""
+"""Limits on uploads: of one request, and of all visitors together."""
 
 from __future__ import annotations
 
@@ -7,29 +7,29 @@ from collections import deque
 from collections.abc import Callable, Mapping
 
 LARGEST_UPLOAD = 64 << 20
-"""Of one file, also unpacked."""
+"""Maximum bytes of one file, also after decompression."""
 LARGEST_REQUEST = 4 * LARGEST_UPLOAD
-"""Of the files that are sent together: Gradio takes a thousand."""
+"""Maximum bytes of one upload request, which can have many files."""
 LARGEST_MESSAGE = 8 << 20
-"""Of what is no upload: the values of the page's fields."""
+"""Maximum bytes of any other request, such as the values of the page's fields."""
 MOST_KEPT = 16 * LARGEST_REQUEST
-"""Of all uploads that are still on the disk."""
+"""Maximum bytes of all uploads on disk."""
 KEPT_SECONDS = 2 * 3600
-"""Gradio looks every hour for uploads that are older than an hour."""
+"""After this time an upload is gone: every hour, Gradio removes those that are older than an hour."""
 
 UPLOADS = ("/gradio_api/upload", "/upload")
 
 
 class UploadLimit:
-    """Says which requests bring too much, before they are read."""
+    """Decides whether a request is too large, before its body is read."""
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
         self._now = now
         self._kept: deque[tuple[float, int]] = deque()
-        """When an upload came, and its bytes."""
+        """The time and the bytes of each upload."""
 
     def refusal(self, method: str, path: str, headers: Mapping[str, str]) -> tuple[int, str] | None:
-        """The status and sentence that refuse a request; None lets it in, and counts it."""
+        """The status code and message to refuse a request with; None accepts the request, and counts it."""
         if method not in ("POST", "PUT", "PATCH"):
             return None
         length = headers.get("content-length", "")

@@ -31,35 +31,35 @@ NOTHING = Markup()
 
 
 def result(*parts: str) -> Markup:
-    """Parts of the page inside the element that our styles apply to."""
+    """Wrap parts of the page in the element that our styles apply to."""
     return element("div", *parts, class_="diffprof")
 
 
 def error_notice(message: str) -> Markup:
-    """A sentence about what went wrong."""
+    """An error message."""
     return result(element("p", *with_code(message), class_="problem", role="alert"))
 
 
 def notice(message: str) -> Markup:
-    """A sentence about what happened."""
+    """An informational message."""
     return result(element("p", *with_code(message), class_="notice", role="status")) if message else NOTHING
 
 
 def with_code(message: str) -> list[str]:
-    """A sentence whose commands, between backticks as a terminal shows them, stand out as code."""
+    """Split a message at its backticks, and mark up the commands between them as code."""
     parts = message.split("`")
     if len(parts) % 2 == 0:
-        return [message]  # a backtick without its other half is part of a name
+        return [message]  # an unpaired backtick is part of a name
     return [element("code", part) if place % 2 else part for place, part in enumerate(parts)]
 
 
 def status_view(status: ProgressEvent | Failed, step_seconds: Sequence[float] = ()) -> Markup:
-    """What to show instead of a result."""
+    """Progress or an error, shown in place of a result."""
     return error_notice(status.message) if isinstance(status, Failed) else progress_view(status, step_seconds)
 
 
 def progress_view(event: ProgressEvent, step_seconds: Sequence[float] = ()) -> Markup:
-    """What is going on, with a bar where the end is known, and the times of the steps so far."""
+    """A progress message, with a bar if the total is known, and the times of the steps so far."""
     message = progress_message(event)
     bar = element(
         "progress",
@@ -76,7 +76,7 @@ def progress_view(event: ProgressEvent, step_seconds: Sequence[float] = ()) -> M
 
 
 def totals_view(profile: Profile) -> Markup:
-    """What a generation costs, in a sentence and in numbers."""
+    """The total cost of a generation: a sentence, and cards with numbers."""
     changed = [paragraph(line, "changed") for line in size_changes(profile)]
     return result(element("h2", headline(profile)), paragraph(lead(profile), "lead"), *changed, cards(profile))
 
@@ -117,7 +117,7 @@ def findings_view(profile: Profile) -> Markup:
 
 
 def comparison_answer(comparison: Comparison) -> Markup:
-    """What the comparison says, before any chart: what differs, in a sentence each, and what was compared."""
+    """The summary above the charts: what was compared, and a sentence for each difference."""
     return result(
         element("h2", title(comparison)),
         *(paragraph(line, "lead") for line in lead_lines(comparison, brief=True)),
@@ -128,7 +128,7 @@ def comparison_answer(comparison: Comparison) -> Markup:
 
 
 def comparison_view(comparison: Comparison, notes: Sequence[str] = ()) -> Markup:
-    """The differences below the answer: conditions first, then counts, then measurements."""
+    """The tables below the charts: conditions first, then counts, then measurements."""
     parts = []
     for block in [Block(CONDITIONS, comparability(comparison)), *change_blocks(comparison), *image_blocks(comparison)]:
         lines, after = ([paragraph(line) for line in some] for some in (block.lines, block.after))
@@ -139,5 +139,5 @@ def comparison_view(comparison: Comparison, notes: Sequence[str] = ()) -> Markup
 
 
 def run_table(runs: Sequence[Column], otherwise: str, keys: Sequence[str] = ()) -> Markup:
-    """A table of runs that opens the one that is clicked, or a sentence where there are none."""
+    """A table of runs whose rows can be clicked, or a sentence if there are none."""
     return result(html_table(runs, keys=keys) or element("p", *with_code(otherwise), class_="notice"))

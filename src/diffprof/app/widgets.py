@@ -19,7 +19,7 @@ DEFAULT_BUTTONS = ["toImage", "zoom2d", "pan2d", "resetScale2d"]
 
 
 def two_columns(add_inputs: Callable[[], None], add_outputs: Callable[[], None]) -> None:
-    """The layout of a tab: a narrow column for its inputs, a wide one for what comes out."""
+    """The layout of a tab: a narrow column for inputs, a wide one for results."""
     import gradio as gr
 
     with gr.Row():
@@ -44,33 +44,33 @@ def chart_block(label: str, name: str) -> Any:
 
 
 def show_chart(figure: Any) -> Any:
-    """The update that shows a chart in its block, or hides the block where there is none."""
+    """The update that shows a chart in its block, or hides the block if there is no chart."""
     import gradio
 
     return gradio.Plot(value=None if figure is None else _plot_data(figure), visible=figure is not None)
 
 
 def _plot_data(figure: Any) -> Any:
-    """The chart as it is sent to the browser, with the configuration that Gradio would drop."""
+    """The chart's data for the browser, with the plotly configuration that Gradio would drop."""
     from gradio.components.plot import PlotData
 
     parts = json.loads(figure.to_json())
     buttons = CHART_BUTTONS.get(parts["data"][0]["type"], DEFAULT_BUTTONS)
     parts["config"] = {"responsive": True, "displaylogo": False, "plotlyServerURL": "", "modeBarButtons": [buttons]}
-    # A finger that scrolls the page must not zoom the chart; there is a button for that.
+    # Scrolling with a finger must not zoom the chart; there is a button for that.
     parts["layout"]["dragmode"] = False
     return PlotData(type="plotly", plot=json.dumps(parts))
 
 
 def hide_all(blocks: Sequence[Any]) -> dict[Any, Any]:
-    """Updates that remove what the blocks show: a result must not stand below the failure of another request."""
+    """Updates that empty the blocks, so that an old result does not stay below a new error."""
     import gradio
 
     return {block: "" if isinstance(block, gradio.HTML) else type(block)(value=None, visible=False) for block in blocks}
 
 
 def show_errors(message: Any, handler: Callable[..., Any], results: Sequence[Any] = ()) -> Callable[..., Any]:
-    """An event handler that shows any error of `handler` in the block `message`, and empties the `results`."""
+    """Wrap an event handler: its errors are shown in the block `message`, and the `results` are emptied."""
 
     def show_error(error: Exception) -> dict[Any, Any]:
         return {**hide_all(results), message: views.error_notice(error_message(error))}
@@ -91,14 +91,14 @@ def show_errors(message: Any, handler: Callable[..., Any], results: Sequence[Any
 
 
 def stop_button(name: str) -> Any:
-    """A button that stops the work of its tab; the style sheet shows it only while something runs or waits."""
+    """A button that stops the work of its tab; the style sheet shows it only while work is running or queued."""
     import gradio
 
     return gradio.Button("Stop", min_width=80, elem_id=name, elem_classes="stop")
 
 
 def connect_stop_button(button: Any, context: AppContext, tab: str, message: Any, events: Sequence[Any]) -> None:
-    """Let the button stop the work of a tab for this visitor, and cancel what is queued."""
+    """Let the button stop the running work of a tab for this visitor, and cancel queued work."""
 
     def stop(session: Session) -> str:
         # Wait for the last message of the work, which would otherwise replace this one.
@@ -112,7 +112,7 @@ def connect_stop_button(button: Any, context: AppContext, tab: str, message: Any
 
 
 def optional_number(label: str, name: str, placeholder: str = "default") -> Any:
-    """A field for a number that may be left empty; `placeholder` says what is used then."""
+    """A field for a number that may be left empty; `placeholder` names the default."""
     import gradio
 
     return gradio.Textbox(

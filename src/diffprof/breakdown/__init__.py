@@ -1,1 +1,1 @@
-"""From a profile to tables of numbers: pure functions, no torch, no formatting."""
+"""Break a profile down into tables of numbers: pure functions, without torch and without formatting."""

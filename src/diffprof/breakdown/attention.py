@@ -1,4 +1,4 @@
-"""Every shape of attention in a generation: tokens, heads, and what QKᵀ, softmax and AV cost."""
+"""The attention of a generation by site: tokens, heads, and the cost of QKᵀ, softmax and AV."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from diffprof.record.profile import AttentionSite, Profile
 
 @dataclass(frozen=True)
 class AttentionRow:
-    """One site of attention in a component, all its executions together."""
+    """One attention site of a component, with the sum of its executions."""
 
     component: str
     site: AttentionSite
@@ -20,7 +20,7 @@ class AttentionRow:
     av_macs: int
     macs: int
     share: float
-    """Of the generation's MACs."""
+    """Share of the generation's MACs."""
 
 
 def attention_table(profile: Profile) -> list[AttentionRow]:

@@ -1,4 +1,4 @@
-"""What the caches of a measured run did: hits and misses over the steps, and the MACs and seconds that they saved."""
+"""The caches of a measured run: hits and misses by step, and the MACs and time that they saved."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class CacheRow:
 
     cache: str
     component: str | None
-    """None for a cache of the program's own, outside of the components."""
+    """None for the program's own cache, outside of the components."""
     asks: int
     hits: int
     misses: int
@@ -27,22 +27,22 @@ class CacheRow:
     hit_steps: tuple[int, ...]
     """The denoising steps with at least one hit."""
     macs_saved: int | None
-    """In one generation, of the whole component by all of its caches: what it would have done without, less what it
-    did. None where that is not known."""
+    """MACs that all caches of the component saved in one generation: counted without caches, minus executed. None if
+    that is not known."""
     macs_saved_share: float | None
-    """Of what the component would have done without."""
+    """`macs_saved` as a share of the component's MACs without caches."""
     ns_saved: float | None
-    """In one generation. An estimate: calls with a hit compared with the median of those without one in the same
-    iteration. None where there was no such call."""
+    """Estimated time saved in one generation: calls with a hit, compared with the median of those without one in the
+    same iteration. None if every call had a hit."""
     compared_calls: int
-    """How many calls without a hit the estimate rests on."""
+    """The number of calls without a hit that the estimate is based on."""
     held_bytes: int | None
-    """The most memory that the cache held."""
+    """The maximum memory of the cache."""
 
 
 @dataclass(frozen=True)
 class CacheStep:
-    """What one cache did in the same step of all timed iterations."""
+    """Hits and misses of one cache in one step, summed over the timed iterations."""
 
     cache: str
     component: str | None
@@ -60,7 +60,7 @@ def cache_table(profile: Profile) -> list[CacheRow]:
 
 
 def cache_timeline(profile: Profile) -> list[CacheStep]:
-    """For each cache its steps in order, what happened outside of the loop first."""
+    """The steps of each cache in order; lookups outside of the loop come first."""
     timed = profile.measured.timed if profile.measured else ()
     found: list[CacheStep] = []
     for cache, component in _caches(timed):
@@ -109,7 +109,7 @@ def _row(profile: Profile, timed: Sequence[Iteration], cache: str, component: st
 
 
 def _executed_macs(profile: Profile, timed: Sequence[Iteration], component: str | None) -> int | None:
-    """What the component did in one iteration; in the middle one where they differ."""
+    """The MACs of the component in one iteration; the median if iterations differ."""
     counted = [counted_calls(profile, _calls_of(iteration, component)) for iteration in timed]
     known = [sum(call.macs for call in calls) for calls in counted if calls]
     return statistics.median_low(known) if known and len(known) == len(counted) else None
@@ -120,7 +120,7 @@ def _calls_of(iteration: Iteration, component: str | None) -> list[Sample]:
 
 
 def _estimated_saving(timed: Sequence[Iteration], cache: str, component: str | None) -> tuple[float | None, int]:
-    """Nanoseconds saved in one iteration, and the number of calls without a hit that this was compared with."""
+    """Nanoseconds saved in one iteration, and the number of calls without a hit that they were compared with."""
     clock = clock_of(timed)
     saved, compared = [], 0
     for iteration in timed:
@@ -135,5 +135,5 @@ def _estimated_saving(timed: Sequence[Iteration], cache: str, component: str | N
 
 
 def _has_hit(sample: Sample, moments: Sequence[int]) -> bool:
-    # Moments are on the host clock, whichever clock the times are read on.
+    # Moments are on the host clock, even if times are read from the device clock.
     return any(sample.span.start_ns <= moment <= sample.span.end_ns for moment in moments)

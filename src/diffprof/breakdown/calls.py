@@ -1,4 +1,4 @@
-"""The calls the pipeline made of its components, equal ones together."""
+"""The calls of the pipeline's components; equal calls share a row."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class CallRow:
     inputs: tuple[TensorInput, ...]
     count: int
     steps: tuple[int, ...]
-    """The denoising steps they belong to; empty outside of the loop."""
+    """The denoising steps of the calls; empty outside of the loop."""
     macs_per_call: int
     macs: int
     other_flops: int
@@ -26,11 +26,11 @@ class CallRow:
     written_bytes: int
     peak_live_bytes: int
     share: float
-    """Of the generation's MACs."""
+    """Share of the generation's MACs."""
 
 
 def call_table(profile: Profile) -> list[CallRow]:
-    """One row for each distinct call, in the order in which the first of them ran."""
+    """One row for each distinct call, ordered by first execution."""
     groups: dict[tuple[object, ...], list[Call]] = {}
     for call in profile.calls:
         shapes = tuple((argument.name, argument.shapes) for argument in call.inputs)

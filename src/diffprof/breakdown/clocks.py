@@ -1,4 +1,4 @@
-"""Which clock a measured run is read on: the device clock if every span has it, else the host clock."""
+"""The clock that the times of a measured run are read from: the device clock if every span has it, else the host's."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from diffprof.record.measured import Iteration, Measured, Span
 
 @dataclass(frozen=True)
 class Clock:
-    """Reads spans in whole nanoseconds. One clock reads everything of a table, so that its rows can be added."""
+    """Reads spans in whole nanoseconds. A table uses one clock throughout, so that its rows can be added."""
 
     name: Literal["device", "host"]
 
@@ -29,14 +29,14 @@ HOST, DEVICE = Clock("host"), Clock("device")
 
 
 def clock_of(iterations: Sequence[Iteration]) -> Clock:
-    """The device clock if every span of the iterations has it: a launch returns before its work is done."""
+    """The device clock if every span of the iterations has it, because a launch returns before its work is done."""
     spans = [span for iteration in iterations for span in _spans(iteration)]
     known = [span.device_ns is not None and span.device_start_ns is not None for span in spans]
     return DEVICE if known and all(known) else HOST
 
 
 def shows_rates(measured: Measured | None, clock: Clock) -> bool:
-    """Whether lengths on this clock are those of the work: on an accelerator the host's clock shows launches."""
+    """Whether this clock measures the work itself: on an accelerator, the host clock only measures launches."""
     if clock.name == "device":
         return True
     return measured is not None and all(device.kind == "cpu" for device in measured.devices)
@@ -50,5 +50,5 @@ def _spans(iteration: Iteration) -> Iterable[Span]:
 
 def _require_device_time(nanoseconds: int | None) -> int:
     if nanoseconds is None:
-        raise ValueError("This span has no device time; clock_of says which clock all spans have.")
+        raise ValueError("This span has no device time; use clock_of to find a clock that all spans have.")
     return nanoseconds

@@ -10,7 +10,7 @@ from diffprof.record.profile import Profile
 
 @dataclass(frozen=True)
 class ComponentRow:
-    """One component: the cost of all its calls together, and of one call."""
+    """One component: the cost of all its calls, and of one call."""
 
     component: str
     class_name: str
@@ -19,14 +19,14 @@ class ComponentRow:
     parameters: int
     least_macs_per_call: int
     most_macs_per_call: int
-    """Equal to the least when all calls cost the same, as they mostly do."""
+    """Equal to `least_macs_per_call` if all calls cost the same."""
     macs: int
     flops: int
     other_flops: int
     read_bytes: int
     written_bytes: int
     share: float
-    """Of the generation's MACs."""
+    """Share of the generation's MACs."""
 
 
 def component_table(profile: Profile) -> list[ComponentRow]:

@@ -1,4 +1,4 @@
-"""The devices of a measured run, one row for each: memory, use, power, and what ran there."""
+"""The devices of a measured run: memory, utilization, power, and the components that ran there."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from diffprof.record.profile import Profile
 
 @dataclass(frozen=True)
 class DeviceRow:
-    """One accelerator, over all calls but traced ones. None: not known."""
+    """One accelerator, over all calls except traced ones. None means unknown."""
 
     device: str
-    """Its kind, such as ``cuda``, for the main one; its place, such as ``cuda:1``, for a further one."""
+    """The device type, such as ``cuda``, of the main device; the full name, such as ``cuda:1``, of others."""
     name: str
     components: tuple[str, ...]
-    """What ran there, in the order of the calls."""
+    """The components that ran there, in the order of their calls."""
     allocated_bytes: int | None
-    """The most that tensors took."""
+    """Peak memory of tensors."""
     reserved_bytes: int | None
-    """The most that torch had taken from the driver."""
+    """Peak memory that torch reserved from the driver."""
     busy_share: float | None
-    """Of the time, by the GPU's own account."""
+    """Share of the time in which the GPU was busy, as it reports itself."""
     mean_watts: float | None
     joules_per_output: float | None
     """Energy for one image or video."""
@@ -34,20 +34,20 @@ class DeviceRow:
     highest_mhz: float | None
     highest_celsius: float | None
     throttled_share: float | None
-    """Of the samples in which the clock was lowered."""
+    """Share of the samples in which the clock was throttled."""
     throttle_reasons: tuple[str, ...]
-    """Why it was lowered."""
+    """Why the clock was throttled."""
 
     @property
     def unused_bytes(self) -> int | None:
-        """Reserved and never allocated: kept for later, or in pieces that are too small."""
+        """Reserved but never allocated: kept for later, or fragmented."""
         if self.allocated_bytes is None or self.reserved_bytes is None:
             return None
         return max(self.reserved_bytes - self.allocated_bytes, 0)
 
 
 def device_table(profile: Profile) -> list[DeviceRow]:
-    """The main device first; not a CPU that the pipeline itself runs on, whose memory is that of the process."""
+    """One row for each accelerator, the main one first; nothing for a CPU, whose memory is that of the process."""
     measured = profile.measured
     if measured is None:
         return []

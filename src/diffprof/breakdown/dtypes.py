@@ -1,4 +1,4 @@
-"""The dtypes that products are computed in: which share of the MACs each has, and what a device can do with the mix."""
+"""The dtypes in which MACs are computed, and the peak of a device for a mix of dtypes."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from collections.abc import Iterable, Mapping
 from diffprof.record.profile import Call
 
 KNOWN_SHARE = 0.99
-"""Of the MACs, what must be in dtypes whose peak is known: position tables in float32 are too few to matter."""
+"""The share of MACs whose dtypes must have a known peak: the rest, such as position tables, is negligible."""
 
 
 def macs_by_dtype(calls: Iterable[Call]) -> dict[str, int]:
-    """MACs by the dtype of their operations, the most first."""
+    """MACs by the dtype of their operations, the largest first."""
     found: Counter[str] = Counter()
     costs = {}
     times: Counter[int] = Counter()
@@ -27,10 +27,9 @@ def macs_by_dtype(calls: Iterable[Call]) -> dict[str, int]:
 
 
 def mixed_peak(macs: Mapping[str, int], peaks: Mapping[str, float]) -> float | None:
-    """The most FLOP/s that a device can do with such a mix; None where too much of it is in dtypes that it is not
-    known for.
+    """The peak FLOP/s of a device for a mix of dtypes; None if too many MACs are in dtypes without a known peak.
 
-    Each dtype takes the time that its FLOPs take at its own peak, so the peaks are averaged over time.
+    The harmonic mean of the peaks: each dtype takes the time that its FLOPs take at its own peak.
     """
     known = {dtype: amount for dtype, amount in macs.items() if peaks.get(dtype)}
     if not known or sum(known.values()) < KNOWN_SHARE * sum(macs.values()):

@@ -1,4 +1,4 @@
-"""What kinds of work a generation consists of: linear layers, convolutions, attention, norms..."""
+"""The kinds of work in a generation: linear layers, convolutions, attention, norms..."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ class KindRow:
 
     kind: str
     part_of: str | None
-    """The kind that this row is a part of (``attention`` for self, cross and joint); None for a kind of its own."""
+    """The kind that this row is a part of (``attention`` for self, cross and joint); None for a whole kind."""
     executions: int
     macs: int
     other_flops: int
     read_bytes: int | None
-    """None where bytes are known only for the kind as a whole."""
+    """None if bytes are known only for the kind as a whole."""
     written_bytes: int | None
     share: float
-    """Of the generation's MACs."""
+    """Share of the generation's MACs."""
 
 
 def kind_table(profile: Profile) -> list[KindRow]:
-    """One row for each kind, the one with most MACs first; attention is followed by its relations."""
+    """One row for each kind, the one with the most MACs first; attention is followed by self, cross and joint."""
     executions: dict[str, int] = {}
     work: dict[str, Work] = {}
     for call, times in profile.costs():
@@ -38,7 +38,7 @@ def kind_table(profile: Profile) -> list[KindRow]:
             executions[kind] = executions.get(kind, 0) + operation.count * times
             work[kind] = work.get(kind, NO_WORK) + operation.work * times
     rows: list[KindRow] = []
-    # By name where numbers are equal: the order must not depend on what ran first.
+    # Ties are sorted by name, so that the order does not depend on what ran first.
     for kind in sorted(work, key=lambda kind: (-work[kind].macs, -work[kind].other_flops, kind)):
         rows.append(_row(kind, executions[kind], work[kind], profile.total.macs))
         if kind == ATTENTION:

@@ -1,6 +1,6 @@
-"""The most memory that each component and each stage of a measured run had in use, and the memory at its moments.
+"""The peak memory of each component and stage of a measured run, and the memory at certain moments.
 
-All iterations count, warm-ups too: each of them had to fit. Only traced ones do not: a trace takes memory itself.
+Warm-ups are included, because they had to fit, too. Traced iterations are not, because a trace takes memory itself.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ class MemoryRow:
     """The peak of one component or stage, over all iterations."""
 
     part: str
-    """Slot of the component, or the stage: before, in or after the denoising loop."""
+    """The component's slot, or the stage: before, in or after the denoising loop."""
     is_stage: bool
     device_peak_bytes: int | None
-    """Allocated on the device; None if there is none, or it does not report it."""
+    """Peak allocated memory on the device; None without a device, or if it does not report it."""
     rss_peak_bytes: int
-    """Resident memory of the process as sampled: a peak between two samples can have been higher."""
+    """Highest sampled resident memory of the process; a peak between two samples may have been higher."""
 
 
 @dataclass(frozen=True)
@@ -40,20 +40,20 @@ class MemoryMoment:
     allocated_bytes: int | None
     reserved_bytes: int | None
     max_allocated_bytes: int | None
-    """Since the moment before."""
+    """Peak allocated memory since the moment before."""
     rss_bytes: int
     peak_rss_bytes: int
-    """Since the process began."""
+    """Peak resident memory since the process started."""
 
 
 def counted_peak_bytes(profile: Profile) -> int:
-    """What a count says about memory: all weights, plus the largest peak of live activations of any component call."""
+    """The counted peak memory: all weights, plus the largest peak of live activations of any component call."""
     largest = max((part.peak_live_bytes for part in profile.components.values()), default=0)
     return profile.total.weight_bytes + largest
 
 
 def memory_table(profile: Profile) -> list[MemoryRow]:
-    """The components in the order of their first calls, then the stages in the order of the run."""
+    """The components in the order of their first calls, then the stages in the order in which they ran."""
     if profile.measured is None:
         return []
     system = profile.measured.system
@@ -69,7 +69,10 @@ def memory_table(profile: Profile) -> list[MemoryRow]:
 
 
 def memory_moments(profile: Profile) -> list[MemoryMoment]:
-    """Start, after each kind of work, end: of all iterations but traced ones. Equal work that follows is one moment."""
+    """The start, the end, and the moment after each kind of work, of all iterations except traced ones.
+
+    Successive work of the same kind has one moment, after the last of it.
+    """
     return [
         moment
         for number, iteration in enumerate(profile.measured.iterations if profile.measured else ())
@@ -90,7 +93,7 @@ def _components(iteration: Iteration) -> Iterable[tuple[bool, str, Sequence[Memo
 
 
 def _stages(iteration: Iteration) -> Iterable[tuple[bool, str, Sequence[MemoryPoint]]]:
-    """Neighbours share the point at which one ends and the next begins."""
+    """The points of each stage; neighbouring stages share the point between them."""
     points = iteration.memory
     denoising = [place for place, point in enumerate(points) if _is_denoising(iteration, point)]
     if denoising:
@@ -107,13 +110,13 @@ def _is_denoising(iteration: Iteration, point: MemoryPoint) -> bool:
 
 
 def _sampled_rss(points: Sequence[MemoryPoint], iteration: Iteration, system: Sequence[SystemPoint]) -> list[int]:
-    """What the background sampler read between the first and the last of the points."""
+    """The samples of the background sampler between the first and the last of the points."""
     begin, end = iteration.began_ns + points[0].at_ns, iteration.began_ns + points[-1].at_ns
     return [point.rss_bytes for point in system if begin <= point.at_ns <= end]
 
 
 def _peak(part: str, is_stage: bool, points: Sequence[MemoryPoint], seen: Sequence[int]) -> MemoryRow:
-    # The process's own peak says something about this stretch only where it rose in it.
+    # The peak of the process says something about these points only if it rose between them.
     risen = [
         later.peak_rss_bytes for earlier, later in pairwise(points) if later.peak_rss_bytes > earlier.peak_rss_bytes
     ]
@@ -126,7 +129,7 @@ def _peak(part: str, is_stage: bool, points: Sequence[MemoryPoint], seen: Sequen
 
 
 def _peak_since(points: Sequence[MemoryPoint]) -> int | None:
-    """The device's peak after the first of the points: each has the peak since the one before it."""
+    """The peak of the device after the first of the points; each point has the peak since the one before it."""
     return _known_maximum([point.peak_allocated_bytes for point in points[1:]])
 
 

@@ -1,4 +1,4 @@
-"""The module tree of each component, every module with all that is below it."""
+"""The module tree of each component; the numbers of a module include its children."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from diffprof.record.profile import NO_WORK, Component, Profile, Work
 
 @dataclass(frozen=True)
 class ModuleRow:
-    """One module, its children included; `repeats` equal siblings stand in one row when folded."""
+    """One module with its children, or several equal siblings that are folded into one row."""
 
     component: str
     path: str
-    """Relative to the component, ``""`` is the component itself. Folded siblings: ``blocks.0-18``."""
+    """Path within the component; ``""`` is the component itself. Folded siblings: ``blocks.0-18``."""
     class_name: str
     depth: int
     calls: int
@@ -25,9 +25,9 @@ class ModuleRow:
     read_bytes: int
     written_bytes: int
     share: float
-    """Of the generation's MACs."""
+    """Share of the generation's MACs."""
     repeats: int = 1
-    """How many equal siblings the row stands for; its numbers are those of all of them together."""
+    """The number of equal siblings in this row; its numbers are their sums."""
 
 
 _FIGURES = attrgetter(
@@ -38,7 +38,7 @@ _FIGURES = attrgetter(
 def module_table(profile: Profile, depth: int, fold: bool = True) -> list[ModuleRow]:
     """The trees of all components, parents before children, down to `depth` (0: the components themselves).
 
-    With `fold`, neighbours such as ``blocks.0`` to ``blocks.18`` that look the same down to `depth` become one row.
+    With `fold`, neighbours such as ``blocks.0`` to ``blocks.18`` that are equal down to `depth` share a row.
     """
     rows: list[ModuleRow] = []
     for slot, component in profile.components.items():
@@ -69,7 +69,7 @@ class _Node:
         return node
 
     def cumulate(self) -> None:
-        """Add to every node what is below it."""
+        """Add the numbers of all descendants to each node."""
         for child in self.children.values():
             child.cumulate()
             self.parameters += child.parameters
@@ -90,13 +90,13 @@ def _tree(profile: Profile, slot: str, component: Component) -> _Node:
             node.calls += part.calls * times
             node.work += part.work * times
     root.cumulate()
-    # The component's own numbers hold: weights that two modules share count once, and a cost may come without a tree.
+    # The root keeps the component's own numbers: shared weights count once, and some costs have no module tree.
     root.calls, root.parameters, root.work = component.calls, component.parameters, component.work
     return root
 
 
 def _rows(node: _Node, slot: str, depth: int, fold: bool, whole: int, level: int = 0) -> list[ModuleRow]:
-    """The rows of a node and of what is below it, down to `depth`."""
+    """The rows of a node and of its descendants, down to `depth`."""
     row = ModuleRow(
         component=slot,
         path=node.path,
@@ -119,7 +119,7 @@ def _rows(node: _Node, slot: str, depth: int, fold: bool, whole: int, level: int
 
 
 def _fold(branches: list[list[ModuleRow]]) -> list[list[ModuleRow]]:
-    """Neighbouring branches that differ in their running number only become one branch."""
+    """Merge neighbouring branches that differ only in their index."""
     groups: list[list[list[ModuleRow]]] = []
     for branch in branches:
         if groups and _is_repeated(groups[-1][0], branch):
@@ -130,7 +130,7 @@ def _fold(branches: list[list[ModuleRow]]) -> list[list[ModuleRow]]:
 
 
 def _is_repeated(branch: list[ModuleRow], other: list[ModuleRow]) -> bool:
-    """Whether two branches differ in the number of their roots only."""
+    """Whether two branches differ only in the index of their roots."""
     root, other_root = branch[0].path, other[0].path
     if len(branch) != len(other) or _number(root) is None or _number(other_root) is None:
         return False

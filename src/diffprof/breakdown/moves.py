@@ -1,4 +1,4 @@
-"""What offloading moved in a measured run: per component and per step, and what is moved again in each step."""
+"""The weights that offloading moved in a measured run, by component and by step."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ from diffprof.record.measured import DEVICE_TO_HOST, FROM_DISK, HOST_TO_DEVICE, 
 
 @dataclass(frozen=True)
 class MoveTotals:
-    """Several moves together."""
+    """The sums of several moves."""
 
     times_in: int
     """Moves from the host or from disk."""
     times_out: int
-    """Moves back to the host. A copy that is only let go, because the host or the disk has another, is no move."""
+    """Moves back to the host. Dropping a copy that the host or the disk also has is not a move."""
     host_to_device_bytes: int
     device_to_host_bytes: int
     from_disk_bytes: int
     host_ns: int
-    """How long the host was busy with them; with a copy that blocks, also while earlier work kept the device busy."""
+    """Time that the host spent on moves; a blocking copy includes waiting for earlier work of the device."""
     spent_ns: int
-    """How long the copies took: on the device where that was timed, else as long as the host was busy."""
+    """Time of the copies: device time if it was measured, else host time."""
     hidden_ns: int
-    """Of that, in moves that overlapped with other work."""
+    """The part of `spent_ns` in moves that overlapped with other work."""
     exposed_ns: int
-    """Of that, in moves that everything else waited for."""
+    """The part of `spent_ns` in moves that everything else waited for."""
 
     @property
     def unknown_ns(self) -> int:
-        """Of `spent_ns`, in moves of which it is not known whether something waited for them."""
+        """The part of `spent_ns` in moves whose overlap is unknown."""
         return self.spent_ns - self.hidden_ns - self.exposed_ns
 
     @property
@@ -40,37 +40,34 @@ class MoveTotals:
 
 @dataclass(frozen=True)
 class MoveRow:
-    """One component, over the given iterations."""
+    """The moves of one component in the given iterations."""
 
     component: str
     moved: MoveTotals
     steps_in: tuple[int, ...]
-    """The denoising steps in which it was moved in, in whichever iteration."""
+    """The denoising steps in which it was moved in, in any iteration."""
     steps_out: tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class StepMoveRow:
-    """One component in one denoising step."""
+    """The moves of one component in one denoising step."""
 
     step: int | None
-    """None: before, between and after the steps."""
+    """None for moves outside of the steps."""
     component: str
     moved: MoveTotals
 
 
 def move_table(iterations: Sequence[Iteration]) -> list[MoveRow]:
-    """One row for each component of which something was moved, the one with most host time first.
-
-    `iterations` are those of ``Measured.timed``, or any others.
-    """
+    """One row for each component that was moved, the one with the most host time first."""
     moves = [move for iteration in iterations for move in iteration.moves]
     rows = [_row(name, [move for move in moves if move.component == name]) for name in _components(moves)]
     return sorted(rows, key=lambda row: -row.moved.host_ns)
 
 
 def step_move_table(iteration: Iteration) -> list[StepMoveRow]:
-    """One row for each component in each step in which something of it was moved, in the order of the steps."""
+    """One row for each step and component that was moved in it, in the order of the steps."""
     groups: dict[tuple[int | None, str], list[Move]] = {}
     for move in iteration.moves:
         groups.setdefault((move.step, move.component), []).append(move)
@@ -79,9 +76,9 @@ def step_move_table(iteration: Iteration) -> list[StepMoveRow]:
 
 
 def moved_each_step(iterations: Sequence[Iteration]) -> tuple[str, ...]:
-    """Components that were moved in again in every step that they ran in, and so had gone out before it.
+    """Components that were moved in again in every step in which they ran.
 
-    Steps of which there is only one say nothing: what is needed must come in once.
+    A component that ran in a single step is not listed: it has to be moved in once.
     """
     moves = [move for iteration in iterations for move in iteration.moves]
     return tuple(

@@ -1,4 +1,4 @@
-"""Every operation of a generation, equal ones together: what it costs and how often it ran."""
+"""The operations of a generation; equal operations share a row."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _Key = tuple[str, str, str, OperationShapes, str, bool]
 
 @dataclass(frozen=True)
 class OperationRow:
-    """One operation on one set of shapes in one component, all its executions together."""
+    """One operation with one set of shapes in one component, with the sum of its executions."""
 
     component: str
     operation: str
@@ -26,15 +26,15 @@ class OperationRow:
     read_bytes: int
     written_bytes: int
     known: bool
-    """False: there is no formula for it."""
+    """Whether there is a formula for it."""
     share: float
-    """Of the generation's MACs."""
+    """Share of the generation's MACs."""
     bytes_share: float
-    """Of the bytes that the generation's operations read and write."""
+    """Share of the bytes that all operations of the generation read and write."""
 
 
 def operation_table(profile: Profile) -> list[OperationRow]:
-    """The operation with most MACs first; of those without any, the one that moves most bytes."""
+    """One row for each operation, sorted by MACs, then by bytes, the largest first."""
     work: dict[_Key, Work] = {}
     executions: dict[_Key, int] = {}
     for call, times in profile.costs():

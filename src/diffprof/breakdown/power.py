@@ -1,4 +1,4 @@
-"""Power, clock and use of the GPUs during a measured run, and the energy of one generation."""
+"""The power, clock and temperature of GPUs during a measured run, and the energy of one generation."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ NANOSECONDS = 1_000_000_000
 
 @dataclass(frozen=True)
 class PowerUse:
-    """What the samples of one GPU say, over all calls."""
+    """The power, energy and clock of one GPU, sampled over all calls."""
 
     mean_watts: float
     joules: float
-    """Of one generation: the mean power times its time."""
+    """Energy of one generation: the mean power times the time."""
     mhz: tuple[float, float] | None
     """The lowest and the highest clock."""
     highest_celsius: float | None
     throttled_share: float | None
-    """Of the samples in which the clock was lowered; None where the GPU does not report it."""
+    """Share of the samples in which the clock was throttled; None if the GPU does not report it."""
     reasons: tuple[str, ...]
-    """Why it was lowered."""
+    """Why the clock was throttled."""
 
 
 def power_use(profile: Profile, device: str | None = None) -> PowerUse | None:
-    """Of the main device, or of a further one such as ``cuda:1``; None where the power was not sampled."""
+    """The power use of the main device, or of another such as ``cuda:1``; None if it was not sampled."""
     measured = profile.measured
     points = [point for point in gpu_readings(measured, device) if point.watts is not None] if measured else []
     if measured is None or not points:
@@ -50,7 +50,7 @@ def power_use(profile: Profile, device: str | None = None) -> PowerUse | None:
 
 
 def gpu_readings(measured: Measured, device: str | None = None) -> Sequence[DeviceReading]:
-    """What was sampled of the main device, or of a further one."""
+    """The samples of the main device, or of another."""
     if device is not None:
         return [reading for reading in measured.readings if reading.device == device]
     return [

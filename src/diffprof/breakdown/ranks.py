@@ -1,4 +1,4 @@
-"""What one rank did, as rows: each process makes its own, and the first one puts them side by side."""
+"""The rows of one rank for the table of ranks; rank 0 collects those of all processes."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ COLLECTIVES = frozenset({
     "barrier", "broadcast", "gather", "permute_tensor", "recv", "reduce", "reduce_scatter", "reduce_scatter_tensor",
     "scatter", "send",
 })  # fmt: skip
-"""Operations that wait for other ranks, by the names that they are counted under."""
+"""Names of operations that communicate with other ranks."""
 
 
 def rank_parts(profile: Profile, rank: int, place: str) -> tuple[RankPart, ...]:
-    """The whole call on this rank, and each component; nothing where nothing was measured. `place` is its device."""
+    """The whole call on this rank, and each component; empty if nothing was measured. `place` is the rank's device."""
     whole = generation(profile)
     if profile.measured is None or whole is None:
         return ()
@@ -28,7 +28,7 @@ def rank_parts(profile: Profile, rank: int, place: str) -> tuple[RankPart, ...]:
     calls = [call for call in profile.calls if whole.macs is not None]
     rows = [RankPart(rank, device, "", 1, round(whole.median_ns), whole.macs, *_communicated_bytes(calls), highest)]
     order = list(profile.components)
-    # Not the slowest first: the ranks must have the same rows in the same order.
+    # Not sorted by time, so that all ranks have the same rows in the same order.
     for row in sorted(throughput_table(profile), key=lambda row: order.index(row.component)):
         own = [call for call in profile.calls if call.component == row.component]
         numbers = row.calls, round(row.median_ns), row.macs
@@ -43,7 +43,7 @@ def _device(measured: Measured, place: str) -> str:
 
 
 def _communicated_bytes(calls: Iterable[Call]) -> tuple[int | None, int | None]:
-    """Bytes that went into collectives and came out of them; unknown where nothing was counted."""
+    """Bytes sent to and received from collectives; None if nothing was counted."""
     works = [
         operation.work if operation.name in COLLECTIVES else None
         for call in calls

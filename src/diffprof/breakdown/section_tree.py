@@ -1,4 +1,4 @@
-"""The sections of a measured run as a tree: what ran inside what, and how long."""
+"""The sections of a measured run as a tree of nested sections with their times."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from diffprof.record.measured import Iteration, Sample
 
 @dataclass(frozen=True)
 class SectionNode:
-    """All samples that lay inside the same sections, over all iterations."""
+    """All samples with the same path of nested sections, over all iterations."""
 
     path: tuple[str, ...]
-    """The sections around it and its own name, the outermost first."""
+    """The names of the enclosing sections and its own, the outermost first."""
     component: str | None
     count: int
     total_ns: int
-    """With what lies inside it."""
+    """Total time, including nested sections."""
 
 
 def section_tree(iterations: Sequence[Iteration], clock: Clock | None = None) -> list[SectionNode]:
-    """Parents before children, in the order in which they first ran."""
+    """The nodes of the tree, parents before children, ordered by first execution."""
     read = clock or clock_of(iterations)
     nodes: dict[tuple[str, ...], SectionNode] = {}
     for iteration in iterations:

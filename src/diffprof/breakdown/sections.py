@@ -1,4 +1,4 @@
-"""Where the time of a measured run went: the sections, each without what lies inside it, and what lies between them."""
+"""The time of a measured run by section, with total and self times."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from diffprof.breakdown.spreads import Spread, spread_of
 from diffprof.record.measured import Iteration, Measured, Sample
 
 BETWEEN = "between sections"
-"""The row of what no section covers: the pipeline's own code. It has one time for each iteration."""
+"""The row for time outside of any section, in the pipeline's own code; it has one time for each iteration."""
 
 
 @dataclass(frozen=True)
@@ -20,22 +20,22 @@ class SectionRow:
 
     section: str
     clock: str
-    """device or host: the clock that the times are read on."""
+    """The clock that the times are read from: device or host."""
     times: Spread
-    """Of the section with what lies inside it; a section inside one of the same name is not in the total again."""
+    """Times including nested sections; a section nested in one of the same name is not counted twice."""
     self_ns: int
-    """Without the sections inside it. The column adds up to the wall time, exactly."""
+    """Time without nested sections. The column adds up to the wall time exactly."""
     failures: int
     share: float
-    """Of the total in the wall time."""
+    """Share of the total in the wall time."""
     self_share: float
-    """Of `self_ns` in the wall time; the column adds up to 1."""
+    """Share of `self_ns` in the wall time; the column adds up to 1."""
 
 
 def section_table(iterations: Sequence[Iteration], clock: Clock | None = None) -> list[SectionRow]:
-    """One row for each section, the longest total first, and last what lies between them.
+    """One row for each section, the longest total first, then the row `BETWEEN`.
 
-    `iterations` are those of ``Measured.timed``, the warm-ups, or any others; `clock` is theirs when it is not given.
+    By default, `clock` is the one that all spans of the `iterations` have.
     """
     if not iterations:
         return []
@@ -48,14 +48,14 @@ def section_table(iterations: Sequence[Iteration], clock: Clock | None = None) -
 
 
 def warm_ups(measured: Measured) -> tuple[Iteration, ...]:
-    """The whole calls that only warmed up, unless there is nothing else to make statistics of."""
+    """The warm-up calls; empty if there are no other calls, whose statistics they then are."""
     warm_up = [iteration for iteration in measured.iterations if iteration.warmup and iteration.error is None]
     whole = [iteration for iteration in warm_up if iteration.entry == "__call__"]
     return () if any(iteration.warmup for iteration in measured.timed) else tuple(whole)
 
 
 def outermost(iteration: Iteration, name: Callable[[Sample], object]) -> list[Sample]:
-    """The samples without those that lie inside one of the same name: their times can be added."""
+    """The samples that are not nested in one of the same name, whose times can be added."""
     return [
         sample
         for sample in iteration.samples
@@ -108,7 +108,7 @@ def _between_row(iterations: Sequence[Iteration], clock: Clock, wall_ns: int) ->
 
 
 def _self_times(iteration: Iteration, clock: Clock) -> list[int]:
-    """The time of each sample without those directly inside it."""
+    """The time of each sample without the samples directly inside it."""
     own = [clock.length_ns(sample.span) for sample in iteration.samples]
     for sample in iteration.samples:
         if sample.parent is not None:

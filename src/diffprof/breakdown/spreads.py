@@ -1,4 +1,4 @@
-"""Statistics of several times of the same thing."""
+"""Statistics of repeated timings."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Spread:
-    """Times in nanoseconds: whole ones where they were measured, others where they are derived."""
+    """Statistics of times in nanoseconds; measured values are integers, derived ones are floats."""
 
     count: int
     total_ns: int
@@ -18,9 +18,9 @@ class Spread:
     min_ns: int
     max_ns: int
     std_ns: float | None
-    """Around the mean (divided by count - 1); None for a single one, which has no deviation."""
+    """Sample standard deviation (divided by count - 1); None for a single time."""
     p95_ns: float
-    """Linear between the two nearest ranks."""
+    """Interpolated linearly between the two nearest ranks."""
 
 
 def spread_of(times: Sequence[int]) -> Spread:

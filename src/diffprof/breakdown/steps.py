@@ -1,4 +1,4 @@
-"""The denoising steps of a measured run: how long each took, what lies between them, and the MACs that each bought."""
+"""The denoising steps of a measured run: their times, the time between them, and their MACs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NANOSECONDS = 1_000_000_000
 
 @dataclass(frozen=True)
 class StepSample:
-    """One executed step: raw, warm-ups included, for a plot."""
+    """One executed step of one iteration, which may be a warm-up."""
 
     iteration: int
     warmup: bool
@@ -25,23 +25,23 @@ class StepSample:
     number: int
     clock: str
     start_ns: int
-    """Since its iteration began."""
+    """Start, since the start of the iteration."""
     length_ns: int
     before_ns: int | None
-    """Since the end of the step before: callbacks, progress bars; None for the first step of a scheduler."""
+    """Time since the end of the step before (callbacks, progress bars); None for the first step of a scheduler."""
     macs: int | None
-    """Of the component calls in it; None where one of them was not counted."""
+    """MACs of the component calls in it; None if one of them was not counted."""
 
 
 @dataclass(frozen=True)
 class StepRow:
-    """The same step of all timed iterations."""
+    """One step, over all timed iterations."""
 
     scheduler: str
     number: int
     clock: str
     count: int
-    """In how many iterations it ran."""
+    """The number of iterations in which it ran."""
     median_ns: float
     min_ns: int
     max_ns: int
@@ -53,26 +53,26 @@ class StepRow:
 
 @dataclass(frozen=True)
 class LoopRow:
-    """One denoising loop: all steps that a scheduler ended, over all timed iterations."""
+    """One denoising loop: all steps of one scheduler, over all timed iterations."""
 
     scheduler: str
     clock: str
     steps: int
-    """In one iteration; of the middle one where they differ."""
+    """Steps in one iteration; the median if iterations differ."""
     median_ns: float
-    """Of one step."""
+    """Median time of one step."""
     min_ns: int
     max_ns: int
     first_ns: float
     """Median of the first steps."""
     later_ns: float | None
-    """Median of all others; None where there are none."""
+    """Median of all other steps; None if there are none."""
     between_ns: float
-    """Median over the iterations of what lies between the steps, together."""
+    """Total time between the steps of one iteration; the median over iterations."""
     loop_ns: float
-    """Median over the iterations, from the start of the first step to the end of the last."""
+    """Time from the start of the first step to the end of the last; the median over iterations."""
     steps_per_second: float | None
-    """Steps in the time of the loop, including what lies between them: what a progress bar shows as it/s."""
+    """Steps per second of the loop, including the time between steps: what a progress bar shows as it/s."""
 
 
 def step_samples(profile: Profile) -> list[StepSample]:
@@ -151,7 +151,7 @@ def _samples(profile: Profile, iteration: Iteration, number: int, clock: Clock) 
 
 def _macs(profile: Profile, iteration: Iteration, place: int) -> int | None:
     calls = counted_calls(profile, [sample for sample in component_samples(iteration) if sample.step == place])
-    # A step without a single known call is not one that did nothing.
+    # A step without any known call may still have computed something.
     return sum(call.macs for call in calls) if calls else None
 
 
@@ -177,7 +177,7 @@ def _row(samples: Sequence[StepSample]) -> StepRow:
 
 
 def median_rate(amounts: Sequence[int], times_ns: Sequence[int]) -> float | None:
-    """The median of amounts per second; None where one of them took no time."""
+    """The median of the amounts per second; None if one of the times is 0."""
     if not amounts or not all(times_ns):
         return None
     pairs = zip(amounts, times_ns, strict=True)

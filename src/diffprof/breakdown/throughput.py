@@ -1,4 +1,4 @@
-"""What the components of a measured run achieved: their times next to the exact MACs and bytes."""
+"""The throughput of the components of a measured run: their times, with exact MACs and bytes."""
 
 from __future__ import annotations
 
@@ -18,47 +18,47 @@ from diffprof.record.profile import NO_WORK, Call, Profile, Work
 
 COMPUTE, MEMORY, NEITHER = "compute", "memory", "neither"
 FAR_FROM_BOTH = 0.25
-"""Below this share of the peak and of the bandwidth, neither of them is what a component waits for."""
+"""A component below this share of both the peak and the bandwidth is limited by neither."""
 
 
 @dataclass(frozen=True)
 class ThroughputRow:
     """One component in one generation: times are medians over the timed iterations in which it was called.
 
-    What was counted is None where a call of the component was not. Where iterations did unlike work, it is that of
-    the one in the middle; rates and shares are medians all the same.
+    Counts are None if a call of the component was not counted. If iterations differ in their work, counts are those of
+    the median iteration; rates and shares are always medians over iterations.
     """
 
     component: str
     class_name: str
     role: str
     dtype: str
-    """Of most of its MACs."""
+    """The dtype of most of its MACs."""
     macs_by_dtype: Mapping[str, int]
-    """Of all its calls in the profile, the most first."""
+    """MACs of all its calls in the profile by dtype, the largest first."""
     clock: str
     calls: int
     median_ns: float
-    """Of all its calls in one iteration together."""
+    """Time of all its calls in one iteration."""
     mean_ns: float
-    """Over all timed iterations, also those in which it was not called: with what lies between the components, this
-    column adds up to the mean time of a generation."""
+    """Mean time over all timed iterations, also those in which it was not called. Together with the time outside of
+    components, this column adds up to the mean time of a generation."""
     share: float
-    """Of the wall time, over all timed iterations: `mean_ns` in the mean time of a generation."""
+    """Share of the wall time: `mean_ns` divided by the mean time of a generation."""
     macs: int | None
     other_flops: int | None
     flops_per_second: float | None
-    """Two for each MAC; `other_flops` are not in it."""
+    """Two FLOPs per MAC, without `other_flops`."""
     peak_share: float | None
-    """Of what the device can do in the dtypes of its operations; None where that is not known."""
+    """Share of the device's peak in the dtypes of its operations; None if that is unknown."""
     bandwidth_share: float | None
-    """Of the bandwidth of the device's memory, by the bytes of all operations; None where that is not known. Fused
-    operations and caches move less, so that it can be above 1."""
+    """Share of the device's memory bandwidth, from the bytes of all operations; None if that is unknown. Can exceed 1,
+    because fused operations and caches move fewer bytes."""
     limited_by: str | None
-    """What it comes nearest to: `COMPUTE` or `MEMORY`; `NEITHER` where it is far from both, as with many short kernels
-    that the host launches one by one. None where either share is not known."""
+    """What limits it: `COMPUTE` or `MEMORY`; `NEITHER` if it is far from both, as with many short kernels that the host
+    launches one by one. None if either share is unknown."""
     moved_bytes: int | None
-    """Read and written by its operations."""
+    """Bytes read and written by its operations."""
     flops_per_byte: float | None
     """Arithmetic intensity: FLOPs of the MACs for each byte read or written."""
     ops_per_call: float | None
@@ -76,22 +76,22 @@ class Generation:
     min_ns: int
     max_ns: int
     std_ns: float | None
-    """None for a single iteration."""
+    """Sample standard deviation; None for a single iteration."""
     macs: int | None
     flops_per_second: float | None
     outputs: int | None
-    """Images or videos of one generation; None where the request does not say."""
+    """Images or videos of one generation; None if the request does not say."""
     outputs_are: str
     """image or video."""
     outputs_per_second: float | None
     steps: int
-    """Denoising steps, of all loops together."""
+    """Denoising steps of all loops."""
     steps_per_second: float | None
-    """In the loops, what lies between the steps included."""
+    """Steps per second in the loops, including the time between steps."""
 
 
 def throughput_table(profile: Profile) -> list[ThroughputRow]:
-    """One row for each component that was called, the one that took most time first."""
+    """One row for each component that was called, the slowest first."""
     timed = profile.measured.timed if profile.measured else ()
     clock = clock_of(timed)
     names = dict.fromkeys(sample.component or "" for iteration in timed for sample in component_samples(iteration))
@@ -120,7 +120,7 @@ def generation(profile: Profile) -> Generation | None:
         max_ns=spread.max_ns,
         std_ns=spread.std_ns,
         macs=statistics.median_low([done.macs for done in work]) if work else None,
-        # The whole call ends with a wait for the devices, also where they have no common clock.
+        # The whole call ends with a synchronization of all devices, so the host clock is right for it.
         flops_per_second=median_rate([done.flops for done in work], walls) if work else None,
         outputs=outputs,
         outputs_are="video" if profile.request.value("num_frames") else "image",
@@ -140,7 +140,7 @@ def _row(profile: Profile, name: str, timed: Sequence[Iteration], clock: Clock) 
     done = _work_of_iterations(profile, ran)
     mix = macs_by_dtype(call for call in profile.calls if call.component == name)
     rates = _NO_RATES
-    # On an accelerator the host's clock shows how long launching took: that is no rate.
+    # On an accelerator, the host clock measures launches, from which no rate follows.
     if done and shows_rates(profile.measured, clock):
         rates = _rates(done, each_ns, mix, _device_of(profile, ran))
     median_ns = statistics.median(each_ns)
@@ -179,7 +179,7 @@ def _counted_columns(counted: _CountedWork, median_ns: float) -> dict[str, Any]:
 
 
 class _Rates(NamedTuple):
-    """What a component achieved, and the shares of the device's peak and bandwidth, if these are known."""
+    """The achieved rates of a component, and its shares of the device's peak and bandwidth, if known."""
 
     flops_per_second: float | None = None
     peak_share: float | None = None
@@ -220,7 +220,7 @@ def _limited_by(peak_share: float | None, bandwidth_share: float | None) -> str 
 
 @dataclass(frozen=True)
 class _CountedWork:
-    """What was counted for a component in one iteration."""
+    """The counts of a component in one iteration."""
 
     work: Work
     calls: int
@@ -228,7 +228,7 @@ class _CountedWork:
 
 
 def _median_work(profile: Profile, ran: Sequence[Sequence[Sample]]) -> _CountedWork:
-    """The work of the median iteration; of any of them where they are alike, as they mostly are."""
+    """The work of the median iteration."""
     counted = [_counted_work(counted_calls(profile, samples) or []) for samples in ran]
     return sorted(counted, key=lambda done: done.work.macs)[(len(counted) - 1) // 2]
 
@@ -239,7 +239,7 @@ def _counted_work(calls: Sequence[Call]) -> _CountedWork:
 
 
 def _work_of_iterations(profile: Profile, ran: Sequence[Sequence[Sample]]) -> list[Work]:
-    """What the samples of each iteration did; nothing where it is not known of all of them."""
+    """The work of the samples in each iteration; empty if one of them was not counted."""
     calls = [counted_calls(profile, samples) for samples in ran]
     if not all(calls):
         return []

@@ -10,7 +10,7 @@ from diffprof.record.history import Series, Trend
 
 @dataclass(frozen=True)
 class TrendRow:
-    """The runs of one request on one device. The values are in the unit of the metric's name."""
+    """The runs of one request on one device. Values are in the unit that the metric's name ends in."""
 
     model: str
     pipeline: str
@@ -20,7 +20,7 @@ class TrendRow:
     width: int | None
     frames: int | None
     steps: int
-    """As executed."""
+    """Executed denoising steps."""
     requested_steps: int | None
     request: str
     """Digest of the request."""
@@ -28,18 +28,18 @@ class TrendRow:
     first_at: str
     last_at: str
     last_run: int
-    """Number of the newest one."""
+    """Number of the newest run."""
     first: float
     last: float
     least: float
     median: float
     most: float
     ratio: float | None
-    """The newest one against the median of all before it; None where there is none, or it is 0."""
+    """The newest value relative to the median of all before it; None if there is none, or if it is 0."""
 
 
 def trend_table(trend: Trend) -> list[TrendRow]:
-    """A row for each series, in their order."""
+    """One row for each series, in the same order."""
     return [_row(series) for series in trend.series]
 
 

@@ -1,4 +1,4 @@
-"""Rules that look at a measured run and name what stands out, each with its evidence."""
+"""Findings: rules that look for problems in a measured run, and report each with its evidence."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ __all__ = [
 
 
 def findings(profile: Profile) -> list[Finding]:
-    """What stands out in the measured run, the most important first; nothing for a profile that was only counted."""
+    """Apply all rules to a measured run; the most important findings come first. Empty if nothing was measured."""
     if profile.measured is None:
         return []
     found = [finding for rule in rules() for finding in rule.find(profile, profile.measured)]
-    # Nothing ranks above a doubt about all numbers, not even the work of several threads at once.
+    # A stake of 1 puts all numbers in doubt and ranks first; with several threads, shares can add up to more.
     return sorted(found, key=lambda finding: -min(finding.stake, 1.0))

@@ -1,4 +1,4 @@
-"""Caches that do not help, and weights that are moved so much that it takes the time."""
+"""Rules about caches that do not help, and about weights that are moved too much."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ HELD_MEMORY = Threshold("held_bytes", 64 * 1024**2, "less is not needed elsewher
 
 
 def offload_dominates(profile: Profile, measured: Measured) -> Iterator[Finding]:
-    """Share of the wall time in which the host moved weights, without moves that overlapped with other work."""
+    """The host spends a large share of the wall time moving weights, not counting moves that overlap other work."""
     rows = move_table(measured.timed)
     wall_ns = _wall_ns(measured)
     whole = move_totals(move for iteration in measured.timed for move in iteration.moves)
@@ -45,7 +45,7 @@ def offload_dominates(profile: Profile, measured: Measured) -> Iterator[Finding]
 
 
 def moved_each_step(profile: Profile, measured: Measured) -> Iterator[Finding]:
-    """Components that were moved to the device again in every step that they ran in."""
+    """A component is moved to the device again in every step in which it runs."""
     for component in components_moved_each_step(measured.timed):
         rows = [
             row
@@ -75,7 +75,7 @@ def _wall_ns(measured: Measured) -> int:
 
 
 def cache_never_hits(profile: Profile, measured: Measured) -> Iterator[Finding]:
-    """Caches that were looked up again and again and never hit."""
+    """A cache is looked up repeatedly but never hits."""
     for row in cache_table(profile):
         later = row.asks - _first_lookups(measured, row)
         if row.hits == 0 and later >= LATER_LOOKUPS.value:
@@ -83,14 +83,14 @@ def cache_never_hits(profile: Profile, measured: Measured) -> Iterator[Finding]:
 
 
 def cache_seldom_hits(profile: Profile, measured: Measured) -> Iterator[Finding]:
-    """Caches that hold memory for few hits."""
+    """A cache holds memory but rarely hits."""
     for row in cache_table(profile):
         if 0 < row.hit_rate < RARE_HITS.value and (row.held_bytes or 0) >= HELD_MEMORY.value:
             yield Finding("cache_seldom_hits", "few_hits", _held_share(measured, row), _evidence(row))
 
 
 def _first_lookups(measured: Measured, row: CacheRow) -> int:
-    """Number of lookups that could not hit: in each call of the pipeline the first one of each module."""
+    """The number of lookups that cannot hit: the first of each module in each call of the pipeline."""
     lookups = [
         (number, event.module)
         for number, iteration in enumerate(measured.timed)

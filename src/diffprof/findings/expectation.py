@@ -1,4 +1,4 @@
-"""Runs that are slower than what is expected on their accelerator, and where they lose the time."""
+"""A rule about runs that are slower than predicted for their accelerator."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CLOSER_SHARE = Threshold(
 
 
 def slower_than_expected(profile: Profile, measured: Measured) -> Iterator[Finding]:
-    """A run that reaches less than what is expected; a run with offload, a cache or other counts says nothing."""
+    """The run is slower than predicted. Not applied to runs with offload, a cache, or counts that differ."""
     device = measured.device
     accelerator = match_accelerator(device.name, memory_bytes=device.memory_bytes)
     is_plain = not any(iteration.moves or iteration.caches for iteration in measured.timed)
@@ -31,7 +31,7 @@ def slower_than_expected(profile: Profile, measured: Measured) -> Iterator[Findi
 
 
 def _finding(profile: Profile, measured: Measured, accelerator: Accelerator) -> Finding | None:
-    # Predicting needs numpy, which a run on a CPU or an unknown device need not wait for.
+    # Imported here, because predicting needs numpy, and runs on a CPU or an unknown device do not get here.
     from diffprof.prediction.calibration import component_seconds
     from diffprof.prediction.device import basis_of, device_of
     from diffprof.prediction.time import job_of, predict_time
@@ -40,7 +40,7 @@ def _finding(profile: Profile, measured: Measured, accelerator: Accelerator) -> 
     try:
         expected = predict_time(job_of(profile), device, basis_of(accelerator))
     except RequestError:
-        return None  # a profile that does not list its operations
+        return None  # the profile does not list its operations
     taken = component_seconds(profile, measured.timed)
     expected_by_slot = {slot: part.total_seconds for slot, part in expected.components.items() if slot in taken}
     total, whole = sum(taken.values()), sum(expected_by_slot.values())
@@ -68,7 +68,7 @@ def _finding(profile: Profile, measured: Measured, accelerator: Accelerator) -> 
 
 
 def _is_closer(taken: float, other: float, expected: float) -> bool:
-    """Whether another cause explains the time: it is much nearer to it, counted as a ratio."""
+    """Whether the time under another cause explains the measured one: their ratio is much closer to 1."""
     if other <= expected or taken <= 0:
         return False
     return abs(math.log(taken / other)) < CLOSER_SHARE.value * abs(math.log(taken / expected))

@@ -1,4 +1,4 @@
-"""What a rule is, and what it finds. `diffprof.render.finding_words` has the text of diffprof's own rules."""
+"""The types of rules and findings. The text of diffprof's own rules is in `diffprof.render.finding_words`."""
 
 from __future__ import annotations
 
@@ -10,49 +10,49 @@ from diffprof.record.measured import Measured
 from diffprof.record.profile import Profile
 
 Value = str | int | float | None
-"""A name, a count, or a number whose unit is the end of its name: `_seconds`, `_bytes`, `_share` (1 is all of it)."""
+"""A name, a count, or a number whose name ends in its unit: `_seconds`, `_bytes`, `_share` (from 0 to 1)."""
 Evidence = Mapping[str, Value]
 
 
 @dataclass(frozen=True)
 class Finding:
-    """Something in a measured run that is worth a look, and the numbers that show it."""
+    """A possible problem in a measured run, with the numbers that show it."""
 
     rule: str
     case: str
-    """Which of the rule's cases it is: each has a text of its own."""
+    """The case of the rule; each has its own text."""
     stake: float
-    """Share of the time or the memory that it is about; 1 where it puts all numbers in doubt."""
+    """The share of the time or the memory that it affects; 1 if it puts all numbers in doubt."""
     evidence: Evidence
-    """None where a value is not known: sentences with it are left out."""
+    """The values for the text. None for an unknown value: sentences with it are left out."""
 
 
 @dataclass(frozen=True)
 class Threshold:
-    """The value above which something is worth a finding, and why."""
+    """A threshold of a rule, and the reason for its value."""
 
     name: str
-    """It ends in the unit, as the names of evidence do."""
+    """Ends in the unit, as the names of evidence do."""
     value: float
     reason: str
 
 
 class FindingText(NamedTuple):
-    """What is shown for one case of a rule. Names in braces are those of the evidence."""
+    """The text for one case of a rule. Names in braces are replaced by values of the evidence."""
 
     title: str
     evidence: tuple[str, ...] = ()
-    """Sentences; one whose values are not known is left out."""
+    """Sentences; those with unknown values are left out."""
     advice: tuple[str, ...] = ()
     python: tuple[str, ...] = ()
-    """Lines of Python that do it, ready to copy; a line whose values are not known is left out."""
+    """Lines of Python that follow the advice; those with unknown values are left out."""
     command: tuple[str, ...] = ()
-    """The same on the command line: options of ``diffprof run``."""
+    """Options of ``diffprof run`` that follow the advice."""
 
 
 @dataclass(frozen=True)
 class Rule:
-    """Looks for one thing in the profile of a measured run."""
+    """A rule that looks for one problem in the profile of a measured run."""
 
     name: str
     description: str
@@ -60,4 +60,4 @@ class Rule:
     thresholds: tuple[Threshold, ...]
     find: Callable[[Profile, Measured], Iterator[Finding]]
     texts: Mapping[str, FindingText] = field(default_factory=dict)
-    """By case, for rules that are added from outside; diffprof's own have theirs in render."""
+    """The text of each case, for rules that are registered by a program; that of diffprof's own rules is in render."""

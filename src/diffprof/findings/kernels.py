@@ -1,4 +1,4 @@
-"""How the work is done: attention that is not fused, operations that are shorter than their launch."""
+"""Rules about kernels: attention that is not fused, and operations that are shorter than their launch."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from diffprof.record.profile import NO_WORK, Operation, Profile
 ATTENTION = "attention"
 SOFTMAX = "_softmax"
 WRITTEN_OUT = frozenset({"bmm", "baddbmm", SOFTMAX})
-"""Operations of unfused attention: QKᵀ, softmax and AV one by one. Fused attention is one operation."""
+"""The operations of unfused attention: QKᵀ, softmax and AV. Fused attention is a single operation."""
 
 WRITTEN_OUT_SHARE = Threshold("written_share", 0.05, "of the MACs or of the bytes: with less there is little to gain")
 COMPONENT_SHARE = Threshold(
@@ -28,7 +28,7 @@ MANY_OPERATIONS = Threshold("operations", 100, "with fewer there is little time 
 
 
 def attention_written_out(profile: Profile, measured: Measured) -> Iterator[Finding]:
-    """Components whose attention is two matrix products around a softmax, with all scores in memory between them."""
+    """The attention of a component is not fused: two matrix products around a softmax, with all scores in memory."""
     for row in throughput_table(profile):
         part = profile.components.get(row.component)
         if part is None or row.share < COMPONENT_SHARE.value:
@@ -55,7 +55,7 @@ def attention_written_out(profile: Profile, measured: Measured) -> Iterator[Find
 
 
 def _unfused_operations(profile: Profile, component: str) -> Iterator[tuple[Operation, int]]:
-    """The operations of unfused attention in one call, and how many calls were like it."""
+    """The operations of unfused attention in each distinct call, and the number of such calls."""
     for call, times in profile.costs():
         if call.component == component:
             for operation in call.cost.operations:
@@ -64,7 +64,7 @@ def _unfused_operations(profile: Profile, component: str) -> Iterator[tuple[Oper
 
 
 def launch_bound(profile: Profile, measured: Measured) -> Iterator[Finding]:
-    """Components that are far from the device's peak because their operations are many and short."""
+    """A component is far from the device's peak, because it has many short operations."""
     for row in throughput_table(profile):
         peak, operations, time_ns = row.peak_share, row.ops_per_call, row.ns_per_op
         if peak is None or operations is None or time_ns is None:

@@ -1,4 +1,4 @@
-"""Memory: a VAE that needs the most of it, memory that is not freed, reserved memory that cannot be used."""
+"""Rules about memory: a VAE that needs the most of it, memory that is not freed, and fragmentation."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ DEVICE, PROCESS = "device", "process"
 
 
 def vae_decode_memory(profile: Profile, measured: Measured) -> Iterator[Finding]:
-    """A VAE that needs more memory than everything else, and so determines what fits."""
+    """The VAE needs more memory than everything else, and so determines what fits."""
     found = _peaks_on_device(profile) or _peaks_of_process(profile, measured)
     if found is None:
         return
@@ -63,7 +63,7 @@ def _peaks_on_device(profile: Profile) -> tuple[str, int, int] | None:
 
 
 def _peaks_of_process(profile: Profile, measured: Measured) -> tuple[str, int, int] | None:
-    """The peak of the process before and after the decode that raised it most; None where none has raised it."""
+    """The peak of the process before and after the decode that raised it most; None if none raised it."""
     rises = []
     for iteration in measured.iterations:
         for number, sample in enumerate(iteration.samples):
@@ -85,14 +85,14 @@ def _vae_activations(profile: Profile) -> int | None:
 
 
 def _images_at_once(profile: Profile) -> int:
-    """The first size of what the VAE is given: latents of (4, 4, 64, 64) are those of 4 images."""
+    """The batch size of the VAE's input: latents of (4, 4, 64, 64) are those of 4 images."""
     calls = [call for call in profile.calls if _is_vae(profile, call.component)]
     first = [next((shape for one in call.inputs for shape in one.shapes if len(shape) > 1), ()) for call in calls]
     return max((shape[0] for shape in first if shape), default=1)
 
 
 def memory_not_freed(profile: Profile, measured: Measured) -> Iterator[Finding]:
-    """Memory that is higher at the end of each iteration, or after the last one than before it."""
+    """Memory grows with each iteration, or is higher after the last one than before it."""
     whole = [one for one in measured.timed if one.error is None and one.memory]
     ends = [one.memory[-1] for one in whole]
     for memory, read, least in ((DEVICE, _allocated_bytes, GROWTH_ON_DEVICE), (PROCESS, _resident, LARGE)):
@@ -107,7 +107,7 @@ def memory_not_freed(profile: Profile, measured: Measured) -> Iterator[Finding]:
 
 
 def _growth_in_last_call(whole: Sequence[Iteration], measured: Measured) -> Iterator[Finding]:
-    # What the very first call keeps is reused by later ones: workspaces, weights that were moved there.
+    # Later calls reuse what the first call keeps, such as workspaces and weights that it moved to the device.
     last = whole[-1] if whole and whole[-1] is not measured.iterations[0] else None
     before, after = (_allocated_bytes(last.memory[0]), _allocated_bytes(last.memory[-1])) if last else (None, None)
     if before is not None and after is not None and after - before >= GROWTH_ON_DEVICE.value:
@@ -134,12 +134,12 @@ def _allocated_bytes(point: MemoryPoint) -> int | None:
 
 
 def _resident(point: MemoryPoint) -> int | None:
-    """Resident memory of the process, where the models are in it."""
+    """Resident memory of the process, if the models are in it."""
     return point.rss_bytes if point.allocated_bytes is None else None
 
 
 def fragmentation(profile: Profile, measured: Measured) -> Iterator[Finding]:
-    """Memory that the allocator has reserved beyond what was ever in use at once."""
+    """The allocator has reserved far more memory than was ever allocated at once."""
     points = [point for iteration in measured.iterations for point in iteration.memory]
     worst: tuple[int, int, str] | None = None
     needed = 0
@@ -147,7 +147,7 @@ def fragmentation(profile: Profile, measured: Measured) -> Iterator[Finding]:
         allocated, reserved = point.allocated_bytes, point.reserved_bytes
         if allocated is None or reserved is None:
             continue
-        # What was reserved before the measurement may have been in use then.
+        # Memory reserved before the measurement may have been in use then.
         needed = max(needed or reserved, allocated, point.peak_allocated_bytes or 0)
         if worst is None or reserved - needed > worst[0] - worst[1]:
             worst = (reserved, needed, point.label)

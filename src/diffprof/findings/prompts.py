@@ -1,4 +1,4 @@
-"""Prompts that are encoded more than once."""
+"""A rule about prompts that are encoded more than once."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class _RepeatedEncoding:
 
 
 def prompt_encoded_again(profile: Profile, measured: Measured) -> Iterator[Finding]:
-    """Encodings of texts that the same section has encoded before, by their digest."""
-    # A measurement repeats its call and the encoding in it: that is no program that encodes a prompt twice.
+    """A section encodes a text again that it has encoded before, according to the text's digest."""
+    # A measurement repeats its call and so the encoding; only repetitions within a call count then.
     groups = [(one,) for one in measured.timed] if measured.repeated else [measured.iterations]
     again = [found for iterations in groups for found in _repeated_encodings(iterations)]
     ran = [iteration for iterations in groups for iteration in iterations]

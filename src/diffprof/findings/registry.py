@@ -1,4 +1,4 @@
-"""The rules in force: diffprof's own, and those that a program has added with `register_rule`."""
+"""The active rules: diffprof's own, and those that a program added with `register_rule`."""
 
 from __future__ import annotations
 
@@ -35,19 +35,19 @@ RULES = (
     FRAGMENTATION,
     WARM_UP,
 )
-"""diffprof's own rules. Findings with the same stake are in this order."""
+"""diffprof's own rules. Findings with the same stake are reported in this order."""
 
 _ADDED: dict[str, Rule] = {}
 
 
 class RegisteredRule:
-    """A rule in force: until `remove` is called, or until the end of a ``with`` block."""
+    """A rule that is active until `remove` is called, or until the end of a ``with`` block."""
 
     def __init__(self, rule: Rule) -> None:
         self.rule = rule
 
     def remove(self) -> None:
-        """Look for it no longer; a second call does nothing."""
+        """Deactivate the rule; a second call does nothing."""
         if _ADDED.get(self.rule.name) is self.rule:
             del _ADDED[self.rule.name]
 
@@ -62,7 +62,7 @@ class RegisteredRule:
 
 
 def register_rule(rule: Rule) -> RegisteredRule:
-    """Add a rule of your own to the findings of every run from now on; its `texts` say what is shown for each case."""
+    """Add your own rule to the findings of every run; its `texts` are the text for each of its cases."""
     if not isinstance(rule, Rule):
         raise RequestError(f"register_rule takes a diffprof.findings.Rule, not a {type(rule).__name__}")
     if any(known.name == rule.name for known in rules()):
@@ -75,11 +75,11 @@ def register_rule(rule: Rule) -> RegisteredRule:
 
 
 def rules() -> tuple[Rule, ...]:
-    """All rules in force, diffprof's own first."""
+    """All active rules, diffprof's own first."""
     return (*RULES, *_ADDED.values())
 
 
 def added_text(finding: Finding) -> FindingText | None:
-    """The text for a finding of a rule that was added; None for diffprof's own, whose text render has."""
+    """The text for a finding of a registered rule; None for diffprof's own rules, whose text is in render."""
     rule = _ADDED.get(finding.rule)
     return rule.texts.get(finding.case) if rule is not None else None

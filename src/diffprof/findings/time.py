@@ -1,4 +1,4 @@
-"""Where the time goes: what takes most of it, and the share of the scheduler in a step."""
+"""Rules about time: a section that dominates it, and a slow scheduler."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ CASES_BY_ROLE = {
 
 
 def dominant_section(profile: Profile, measured: Measured) -> Iterator[Finding]:
-    """The row of the section table with at least half of the time, without the sections inside it."""
+    """One section takes at least half of the time, not counting nested sections."""
     rows = section_table(measured.timed)
     most = max(rows, key=lambda row: row.self_ns, default=None)
     if most is None or most.self_share < DOMINANT.value:
@@ -51,7 +51,7 @@ def dominant_section(profile: Profile, measured: Measured) -> Iterator[Finding]:
 
 
 def _solver(profile: Profile) -> str | None:
-    """A scheduler that needs fewer steps; None where it would not, or where the model was made for its own."""
+    """A scheduler that needs fewer steps; None if it would not, or if the model was made for its own."""
     stage = profile.steps.main
     if stage is None or stage.scheduler.startswith("FlowMatch") or stage.count <= SOLVER_STEPS:
         return None
@@ -86,7 +86,7 @@ def _evidence(row: SectionRow) -> Evidence:
 
 
 def _longest(rows: list[SectionRow], most: SectionRow) -> Evidence:
-    """The section with the longest calls, if another one takes most of the time: the wrong place to begin."""
+    """The section with the longest calls, if it is not the one that takes the most time."""
     sections = [row for row in rows if row.section != BETWEEN]
     longest = max(sections, key=lambda row: row.self_ns / row.times.count, default=most)
     if longest is most:
@@ -99,7 +99,7 @@ def _longest(rows: list[SectionRow], most: SectionRow) -> Evidence:
 
 
 def scheduler_overhead(profile: Profile, measured: Measured) -> Iterator[Finding]:
-    """The scheduler's share of the denoising steps."""
+    """The scheduler takes a large share of the denoising steps."""
     clock = clock_of(measured.timed)
     steps = [clock.length_ns(step.span) for iteration in measured.timed for step in iteration.steps]
     scheduler_ns = [

@@ -1,4 +1,4 @@
-"""How far the measured times can be trusted: runs that failed, warm-up among them, iterations that differ."""
+"""Rules about how far measured times can be trusted: failed calls, warm-up, and unstable timings."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NOTICED = Threshold("extra_seconds", 0.1, "less is not noticeable")
 
 
 def incomplete_run(profile: Profile, measured: Measured) -> Iterator[Finding]:
-    """Iterations that ended with an error, and which iterations the times are from."""
+    """An iteration ended with an error."""
     failed = [iteration for iteration in measured.iterations if iteration.error is not None]
     if not failed:
         return
@@ -44,10 +44,10 @@ def incomplete_run(profile: Profile, measured: Measured) -> Iterator[Finding]:
 
 
 def unstable_timings(profile: Profile, measured: Measured) -> Iterator[Finding]:
-    """Iterations, which make the same call, that took different times."""
+    """Iterations of the same call took different times."""
     clock = clock_of(measured.timed)
     first = _first_iteration(measured)
-    # A first iteration that is warm-up has a rule of its own, and does not make the others unstable.
+    # Without a first iteration that is warm-up: another rule reports it.
     timed = measured.timed[1:] if first is not None and first.case == "in_the_figures" else measured.timed
     walls = [clock.length_ns(iteration.wall) / NANOSECONDS for iteration in timed]
     if len(walls) < ITERATIONS_FOR_A_SPREAD.value or not all(walls):
@@ -69,7 +69,7 @@ def unstable_timings(profile: Profile, measured: Measured) -> Iterator[Finding]:
 
 
 def warm_up(profile: Profile, measured: Measured) -> Iterator[Finding]:
-    """A first iteration, or else a first step, that is much slower than those after it."""
+    """The first iteration, or else the first step, is much slower than those after it."""
     found = _first_iteration(measured) or _first_step(profile, measured)
     if found is not None:
         yield found
@@ -95,7 +95,7 @@ def _first_iteration(measured: Measured) -> Finding | None:
 
 def _first_step(profile: Profile, measured: Measured) -> Finding | None:
     timed = measured.timed[0] if measured.timed else None
-    # A cache computes the first step and skips later ones: the first is not slower, it does more.
+    # With a cache, the first step takes longer because it computes what later ones skip.
     if timed is None or timed.caches:
         return None
     place = next(number for number, one in enumerate(measured.iterations) if one is timed)
@@ -111,7 +111,7 @@ def _first_step(profile: Profile, measured: Measured) -> Finding | None:
 
 
 def _same_work(steps: list[StepSample]) -> bool:
-    """Whether all steps were counted, and the first does not compute more than the others."""
+    """Whether all steps were counted, and the first has no more MACs than the others."""
     macs = [step.macs for step in steps if step.macs is not None]
     return len(macs) == len(steps) and macs[0] <= median(macs[1:])
 

@@ -1,1 +1,1 @@
-"""One generation: the request, the pipeline call that follows from it, and what becomes of the result."""
+"""Generate images and videos: check the request, call the pipeline, save and profile the result."""

@@ -1,4 +1,4 @@
-"""``generation_config.json``: the request of a batch, its models and their results."""
+"""The results of a batch, and its file ``generation_config.json``."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FORMAT = {"name": "diffprof-generation", "version": 1}
 
 @dataclass(frozen=True)
 class ModelResult:
-    """What one model generated, or why it failed."""
+    """The image or video that one model generated, or the error that it failed with."""
 
     model_id: str
     model_name: str
@@ -31,7 +31,7 @@ class ModelResult:
     seed: int = 0
     profiling_data: dict[str, Any] | None = None
     error: Exception | None = None
-    """Usually a `DiffprofError`, which says in one sentence what is wrong."""
+    """Usually a `DiffprofError`, whose message is one sentence."""
 
 
 @dataclass
@@ -53,7 +53,7 @@ class Batch(Sequence[ModelResult]):
         return [result for result in self.results if result.error is not None]
 
     def write(self) -> None:
-        """Replace the file atomically: it is always complete, even if the batch is interrupted."""
+        """Write the file atomically, so that it is complete even if the batch is interrupted."""
         text = json.dumps(
             batch_document(self.timestamp, self.model_ids, self.request, self.results), indent=2, allow_nan=False
         )
@@ -76,7 +76,7 @@ class Batch(Sequence[ModelResult]):
 def batch_document(
     timestamp: str, model_ids: Sequence[str], request: Request, results: Sequence[ModelResult]
 ) -> dict[str, Any]:
-    """The content of the file: the guides' keys, and all that is needed to generate the same images again."""
+    """The content of the file: the keys of the guides, and everything needed to reproduce the images."""
     from diffprof.pipelines.arguments import json_value  # it needs torch
 
     return {

@@ -1,4 +1,4 @@
-"""Turns a request into a call of a pipeline: plans the arguments, and makes the call."""
+"""Plan the arguments of a pipeline call for a request, and make the call."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from diffprof.pipelines.switches import swap_scheduler
 from diffprof.record.request import Request
 
 StepCallback = Callable[[int, int | None], None]
-"""Called after each denoising step with the number of steps done and, where it is known, of all steps."""
+"""Called after each denoising step with the number of completed steps and the total, if that is known."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class PlannedCall:
     """A call of one pipeline."""
 
     arguments: dict[str, Any]
-    """All but the generator, which is stateful and created for each call."""
+    """All arguments except the generator, which has a state and is created for each call."""
     seed: int
     takes_generator: bool = True
     scheduler: str | None = None
@@ -48,7 +48,7 @@ class PlannedCall:
 
 
 def plan_call(pipeline: Any, request: Request, recommended: Mapping[str, Any]) -> PlannedCall:
-    """Plan the call for a complete request; a `RequestError` names an argument that the pipeline lacks or requires."""
+    """Plan the call for a complete request; a `RequestError` if the pipeline lacks or requires another argument."""
     parameters = call_parameters(pipeline)
     owner = type(pipeline).__name__
     arguments = {
@@ -77,7 +77,7 @@ def plan_call(pipeline: Any, request: Request, recommended: Mapping[str, Any]) -
 
 @contextlib.contextmanager
 def configure_pipeline(pipeline: Any, call: PlannedCall, on_step: StepCallback | None = None) -> Iterator[None]:
-    """Set the pipeline up for the call and report its steps; afterwards it is as it was before."""
+    """Configure the pipeline for the call and report its steps; afterwards its state is restored."""
     with _swap_components(pipeline, call), _report_steps(pipeline, on_step):
         yield
 
@@ -94,7 +94,7 @@ def run_call(pipeline: Any, call: PlannedCall) -> Any:
 
 
 def check_scheduler(name: str | None, pipeline: Any = None) -> None:
-    """Refuse a scheduler that diffusers does not have, and list those that it has."""
+    """Refuse a scheduler that diffusers does not have; the error lists those that work."""
     if name is None:
         return
     try:
@@ -120,7 +120,7 @@ def _available_schedulers(pipeline: Any) -> str:
 
 
 def _explicit_arguments(request: Request, parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """What was requested, without guidance; an empty negative prompt is dropped where the pipeline takes none."""
+    """The requested arguments without guidance; an empty negative prompt is dropped if the pipeline has none."""
     arguments = {name: value for name, value in request.arguments.items() if name != "guidance_scale"}
     if arguments.get("negative_prompt") == "" and "negative_prompt" not in parameters:
         del arguments["negative_prompt"]
@@ -128,7 +128,7 @@ def _explicit_arguments(request: Request, parameters: Mapping[str, Any]) -> dict
 
 
 def _default_arguments(recommended: Mapping[str, Any]) -> dict[str, Any]:
-    """What is used where the request is silent: the settings, then what the model's authors recommend."""
+    """Arguments for what the request leaves out: from the settings, then what the model's authors recommend."""
     settings = {
         "num_inference_steps": config.DEFAULT_STEPS,
         "width": config.DEFAULT_WIDTH,
@@ -165,7 +165,7 @@ def _refuse_missing(owner: str, parameters: Mapping[str, inspect.Parameter], arg
 
 @contextlib.contextmanager
 def _swap_components(pipeline: Any, call: PlannedCall) -> Iterator[None]:
-    """Use another scheduler, guider or cache during this call."""
+    """Replace the scheduler, the guider or the cache during this call."""
     scheduler, guider = vars(pipeline).get("scheduler"), vars(pipeline).get("guider")
     try:
         if call.scheduler is not None:

@@ -1,7 +1,7 @@
-"""Generate images and videos, and profile what that takes: one model, or several one after the other.
+"""Generate and profile images and videos, with one model or with several in turn.
 
-`diffprof.inference` has the same under the names of the guides. A model id is a name of `diffprof models`, a hub id, a
-folder, or ``shapes``, the model that comes with diffprof.
+`diffprof.inference` provides these functions under the names of the guides. A model id is a name of `diffprof models`,
+a hub id, a folder, or ``shapes``, the model that comes with diffprof.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from diffprof.runtime.measure import check_pipeline
 
 @dataclass(frozen=True)
 class GenerationOptions:
-    """What becomes of the result of a generation; None stands for what `diffprof.config` says."""
+    """How a generation is saved and measured; None takes the value from `diffprof.config`."""
 
     output_dir: str | Path | None = None
     enable_profiling: bool | None = None
     fps: int | None = None
     """Frames per second of a video's file."""
     manager: ModelManager | None = None
-    """Loads the models; None for the one of this process."""
+    """The manager that loads models; None for that of this process."""
 
 
 def generate(
@@ -49,7 +49,7 @@ def generate(
 ) -> Generated:
     """Generate and save one image or video; `pipe` is a live pipeline to use instead of loading the model.
 
-    A request whose model is empty is for the default model.
+    A request with an empty model uses the default model.
     """
     request, options = complete(request), options or GenerationOptions()
     folder = _output_folder(options)
@@ -74,9 +74,9 @@ def generate_batch(
     *,
     unload: bool = True,
 ) -> Batch:
-    """Run one request with each model instead of its own, into a new folder with a ``generation_config.json``.
+    """Run a request with each of the models, and save the results to a new folder with a ``generation_config.json``.
 
-    A model that fails does not stop the others: its error is in its result and in the file, which is replaced after
+    A model that fails does not stop the others: its error is in its result and in the file, which is rewritten after
     each model.
     """
     if isinstance(model_ids, str | Path) or not model_ids:
@@ -108,7 +108,7 @@ def _output_folder(options: GenerationOptions) -> Path:
 
 
 def _write_first_record(batch: Batch) -> None:
-    """Write the record of a batch without results; where that fails, remove its folder."""
+    """Write the file of a batch that has no results yet; if that fails, remove the folder."""
     try:
         batch.write()
     except OutputError:
@@ -129,7 +129,7 @@ def _run_models(
             batch.write()
             problem = None
         except OutputError as error:
-            problem = error  # the previous file is still complete, and the disk may have space again after the next one
+            problem = error  # the previous file is still complete, and writing after the next model may succeed
     if problem is not None:
         raise OutputError(str(problem), batch=batch) from problem
 
@@ -140,23 +140,23 @@ def _run_model(job: GenerationJob, model_id: str | Path, manager: ModelManager, 
         model = model_of(model_id)
         title = model.title
         return ModelResult(str(model_id), title, *job.run_model(model, manager))
-    except Exception as error:  # noqa: BLE001  whatever it is, the other models have their turn
+    except Exception as error:  # noqa: BLE001  no error of one model may stop the others
         return ModelResult(str(model_id), title, seed=seed_of(job.request), error=_without_traceback(error))
     finally:
         if unload:
-            with contextlib.suppress(DiffprofError):  # a model that does not exist is not loaded either
+            with contextlib.suppress(DiffprofError):  # a model that does not exist was not loaded
                 manager.unload_model(model_id)
 
 
 def _without_traceback(error: Exception) -> DiffprofError:
-    """The error without its traceback, which would keep the model and its tensors alive."""
+    """Remove the traceback of an error, which would keep the model and its tensors alive."""
     bare = error if isinstance(error, DiffprofError) else DiffprofError(f"{type(error).__name__}: {error}")
     bare.__traceback__ = bare.__cause__ = bare.__context__ = None
     return bare
 
 
 def _model_of_pipeline(pipe: Any, model: str | Path) -> Model:
-    """How a live pipeline is called: by the caller, by where it was loaded from, or by its class."""
+    """The name of a live pipeline: given by the caller, else where it was loaded from, else its class."""
     loaded_from = str(getattr(pipe, "name_or_path", None) or "")
     name = str(model or loaded_from or type(pipe).__name__)
     return Model(name, file_name(name), name, name)

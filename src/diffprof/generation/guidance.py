@@ -1,4 +1,4 @@
-"""How a pipeline takes its guidance scale: the argument has several names, and some pipelines have none."""
+"""Pass a guidance scale to a pipeline: the argument has several names, and some pipelines have none."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from diffprof.errors import RequestError
 
 OTHER_NAMES = ("text_guidance_scale", "prior_guidance_scale", "decoder_guidance_scale", "max_guidance_scale")
-"""What a pipeline without `guidance_scale` may call it; a cascade is guided in its prior."""
+"""Other names of the argument, for pipelines without `guidance_scale`; a cascade is guided in its prior."""
 
 
 @dataclass(frozen=True)
@@ -23,10 +23,10 @@ class Guidance:
 
 
 def guidance_for(pipeline: Any, parameters: Iterable[str], scale: float, negative_prompt: str | None) -> Guidance:
-    """How to pass a scale to this pipeline; a `RequestError` where the scale would change nothing."""
+    """Find out how to pass a scale to this pipeline; a `RequestError` if it would have no effect."""
     names, owner = set(parameters), type(pipeline).__name__
     embedded = _embeds_guidance(pipeline)
-    # Where a pipeline has both, guidance_scale is for models that were distilled to take a scale as an input.
+    # If a pipeline has both, guidance_scale is for models that were distilled to take the scale as an input.
     if "true_cfg_scale" in names and not ("guidance_scale" in names and embedded):
         return _true_cfg_guidance(owner, names, scale, negative_prompt)
     if "guidance_scale" in names:
@@ -55,7 +55,7 @@ def _true_cfg_guidance(owner: str, names: set[str], scale: float, negative_promp
 
 
 def _embeds_guidance(pipeline: Any) -> bool | None:
-    """Whether the model takes the scale as an input; None where its configuration does not say."""
+    """Whether the model takes the scale as an input; None if its configuration does not say."""
     for slot in ("transformer", "unet"):
         config: Any = getattr(vars(pipeline).get(slot), "config", None)
         embeds = config.get("guidance_embeds") if hasattr(config, "get") else None

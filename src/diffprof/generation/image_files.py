@@ -1,4 +1,4 @@
-"""The images in a pipeline's output, and saving them: completely or not at all, and never over an existing file."""
+"""Extract the images of a pipeline's output, and save them atomically, without overwriting existing files."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from diffprof.errors import DiffprofError, OutputError, first_line
 
 LINE_HEIGHT = 13
 MOST_LINES = 3
-"""Lines of a label."""
+"""Maximum lines of a label."""
 GAP = 8
 LARGEST_ON_SHEET = 512
 SMALLEST_ON_SHEET = 192
@@ -32,17 +32,17 @@ class SavedFiles:
     """The files of one image or video."""
 
     path: Path
-    """The PNG of an image; the mp4 of a video, or its gif where there is no mp4."""
+    """The PNG of an image; the mp4 of a video, or its gif if there is no mp4."""
     frames: Path | None = None
     """The folder with the frames of a video."""
     others: tuple[Path, ...] = ()
     """The gif next to an mp4."""
     note: str | None = None
-    """Why the mp4 is missing, where one could be expected."""
+    """Why there is no mp4, although the library for it is installed."""
 
 
 def images_in(output: Any) -> list[Image.Image]:
-    """The frames of the video, or the one image, that a pipeline returned."""
+    """The frames of the video that a pipeline returned, or its one image."""
     for name in ("images", "frames", "video", "videos"):
         found = getattr(output, name, None)
         if found is not None:
@@ -51,7 +51,7 @@ def images_in(output: Any) -> list[Image.Image]:
 
 
 def new_folder(parent: Path, name: str) -> Path:
-    """Create a folder of this name; where it exists already, one with a number appended."""
+    """Create a folder of this name, with a number appended if it exists already."""
     with _raise_output_errors(parent / name):
         parent.mkdir(parents=True, exist_ok=True)
         for candidate in _numbered_names(name):
@@ -62,7 +62,7 @@ def new_folder(parent: Path, name: str) -> Path:
 
 
 def save(frames: Sequence[Image.Image], folder: Path, name: str, fps: int) -> SavedFiles:
-    """Save the image, or the video and its frames, as `name`, with a number appended where that is taken."""
+    """Save the image, or the video and its frames, as `name`, with a number appended if that exists already."""
     with _raise_output_errors(folder / name):
         folder.mkdir(parents=True, exist_ok=True)
         if len(frames) == 1:
@@ -131,7 +131,7 @@ def _save_video(frames: Sequence[Image.Image], folder: Path, name: str, fps: int
             frame.save(hidden / f"frame_{number:04d}.png")
         written.append(_write_new_file(folder, name, ".gif", lambda path: _write_gif(frames, path, fps)))
         note = _add_mp4(frames, written, fps)
-        # Frames of an earlier video may be left over. Nobody else creates such a folder now: the gif's name is ours.
+        # Frames of an earlier video may be left over. No other process uses this folder: the gif reserved its name.
         candidates = (folder / candidate for candidate in _numbered_names(f"{written[0].stem}_frames"))
         frame_folder = hidden.rename(next(path for path in candidates if not path.exists()))
     except BaseException:
@@ -143,14 +143,14 @@ def _save_video(frames: Sequence[Image.Image], folder: Path, name: str, fps: int
 
 
 def _add_mp4(frames: Sequence[Image.Image], written: list[Path], fps: int) -> str | None:
-    """Write an mp4 next to the gif where the extra `video` is installed; return the reason where that fails."""
+    """Write an mp4 next to the gif if the extra `video` is installed; returns the reason if that fails."""
     if find_spec("imageio_ffmpeg") is None:
         return None
     folder, name = written[0].parent, written[0].stem
     try:
         written.append(_write_new_file(folder, name, ".mp4", lambda path: _write_mp4(frames, path, fps)))
     except (OSError, RuntimeError) as error:
-        if getattr(error, "errno", None) is not None:  # the disk is full, and the like
+        if getattr(error, "errno", None) is not None:  # an error of the file system, such as a full disk
             raise
         return f"no mp4 could be written, only a gif ({first_line(error)})"
     return None
@@ -168,7 +168,7 @@ def _write_gif(frames: Sequence[Image.Image], path: Path, fps: int) -> None:
 def _write_mp4(frames: Sequence[Image.Image], path: Path, fps: int) -> None:
     import imageio_ffmpeg
 
-    # Odd sides are made even: the usual pixel format stores one colour for two by two pixels.
+    # Sides are made even, because the usual pixel format stores one colour for two by two pixels.
     writer = imageio_ffmpeg.write_frames(
         str(path), frames[0].size, fps=fps, macro_block_size=2, ffmpeg_log_level="error"
     )
@@ -198,7 +198,7 @@ def _write_new_file(folder: Path, name: str, ending: str, write: Callable[[Path]
 
 
 def _link(hidden: Path, path: Path) -> None:
-    """Rename without overwriting; also when two do it at once, where the file system supports hard links."""
+    """Rename without overwriting. Free of race conditions if the file system supports hard links."""
     try:
         os.link(hidden, path)
     except OSError as error:

@@ -11,10 +11,10 @@ from diffprof.errors import DiffprofError, OutOfMemoryError, OutputError, Pipeli
 from diffprof.generation import sizes
 from diffprof.generation.call import PlannedCall, configure_pipeline, plan_call, run_call
 from diffprof.generation.image_files import SavedFiles, images_in, save
+from diffprof.generation.locks import pipeline_lock
 from diffprof.generation.models import CacheEntry, Model, ModelManager, release_memory
 from diffprof.generation.profiling_data import profiling_data, unprofiled_data
 from diffprof.generation.progress import ProgressReporter
-from diffprof.generation.turns import pipeline_lock
 from diffprof.pipelines.opening import OpenedPipeline, open_live
 from diffprof.record.profile import Profile
 from diffprof.record.progress import Activity, ProgressEvent
@@ -30,7 +30,7 @@ UNSAFE = "the safety checker rejected the image: the pipeline returned a black o
 
 
 class Generated(NamedTuple):
-    """What `generate_image` returns."""
+    """The result of `generate_image`."""
 
     image: Any
     """The image, or the list of frames of a video."""
@@ -41,7 +41,7 @@ class Generated(NamedTuple):
 
 @dataclass(frozen=True)
 class GenerationJob:
-    """A complete request, and all that is needed to run it with any model."""
+    """A complete request, with everything needed to run it with any model."""
 
     request: Request
     folder: Path
@@ -50,7 +50,7 @@ class GenerationJob:
     progress: ProgressReporter
 
     def run_model(self, model: Model, manager: ModelManager) -> Generated:
-        """Generate with a model, which is loaded first where that is necessary."""
+        """Generate with a model, loading it first if necessary."""
         request = self.request
         placement: dict[str, Any] = {"device": request.device, "dtype": request.dtype, "offload": request.offload}
         must_load = manager.find_loaded(model.model_id, **placement) is None
@@ -83,7 +83,7 @@ class GenerationJob:
         )
 
     def _size_arguments(self) -> dict[str, Any]:
-        """The requested call arguments that determine how large the call is."""
+        """The requested call arguments that determine the size of the call."""
         return {name: value for name, value in self.request.arguments.items() if name in sizes.ARGUMENTS}
 
     def _check_size(self, trial: sizes.Trial) -> None:
@@ -104,7 +104,7 @@ class GenerationJob:
         return Generated(image, saved.path, call.seed, data)
 
     def _call(self, source: _Source, call: PlannedCall) -> _CallResult:
-        """Make the call; where it fails because of its size or its memory, the error suggests another size."""
+        """Make the call; if it fails because of its size or lack of memory, the error suggests another size."""
 
         def report_step(done: int, total: int | None) -> None:
             self.progress.report_step(source.model.title, done, total)
@@ -119,7 +119,7 @@ class GenerationJob:
         except PipelineError as error:
             sizes.refuse_bad_size(source.trial, str(error))
             raise
-        # Outside of the handler: the error refers to the tensors that were computed so far.
+        # Outside of the except block, where the original error would keep its tensors alive.
         release_memory()
         failure = sizes.out_of_memory_error(source.trial, reason)
         raise DiffprofError(f"{failure}; {files[-1]} says what took the memory") if files else failure
@@ -142,7 +142,7 @@ class GenerationJob:
 
 @dataclass(frozen=True)
 class _Source:
-    """The pipeline that is called, and what is known about it."""
+    """The pipeline to call, and its model."""
 
     opened: OpenedPipeline
     model: Model
@@ -152,7 +152,7 @@ class _Source:
 
 @dataclass
 class _CallResult:
-    """What a call returned, its time and, where it was measured, its profile."""
+    """The result of a call, its time, and its profile if it was measured."""
 
     output: Any
     seconds: float
@@ -163,7 +163,7 @@ class _CallResult:
 
 
 def _measure_call(source: _Source, call: PlannedCall) -> _CallResult:
-    """Make the call and measure it; where measuring fails, the image is generated all the same."""
+    """Make the call and measure it; if measuring fails, the image is still generated."""
     try:
         measuring = Measurement(source.opened, sample_hz=SAMPLES_PER_SECOND, scheduler=call.scheduler)
         measuring.load_seconds = source.load_seconds

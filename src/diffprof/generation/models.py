@@ -5,9 +5,9 @@
     manager.list_models()
     manager.unload_model("stabilityai/stable-diffusion-2-1-base")
 
-Any number of threads may share one manager. A model is loaded by one of them, and `using` lets one at a time generate
-with it. Where `diffprof.config.MODEL_MEMORY_LIMIT` or the machine's memory is reached, models that are not in use are
-evicted, the least recently used first.
+A manager is thread-safe: a model is loaded by one thread, and `using` lets one thread at a time generate with it. When
+`diffprof.config.MODEL_MEMORY_LIMIT` or the machine's memory is reached, models that are not in use are evicted, the
+least recently used first.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from diffprof import settings as config
 from diffprof.catalogue.bundled_model import RECOMMENDED, SHAPES, is_bundled
 from diffprof.catalogue.names import resolve
 from diffprof.errors import DiffprofError, RequestError
-from diffprof.generation.turns import pipeline_lock
+from diffprof.generation.locks import pipeline_lock
 from diffprof.pipelines.components import components_of, weight_bytes
 from diffprof.pipelines.loading.free_memory import free_bytes
 from diffprof.pipelines.loading.placement import Target, target_of
@@ -46,17 +46,17 @@ _C_LIBRARY = ctypes.CDLL(None) if sys.platform == "linux" else None
 
 @dataclass(frozen=True)
 class Model:
-    """What a model id stands for."""
+    """The model that a model id refers to."""
 
     model_id: str
     name: str
-    """Short, and usable in a file name."""
+    """A short name that is valid in file names."""
     title: str
-    """For people: ``Stable Diffusion 2.1 base``."""
+    """The name to display: ``Stable Diffusion 2.1 base``."""
     place: str | Path
-    """What it is loaded from: the name of a known model, a hub id or a folder."""
+    """Where it is loaded from: the name of a known model, a hub id or a folder."""
     recommended: dict[str, Any] = field(default_factory=dict)
-    """Call arguments that its authors recommend where they differ from the pipeline's own defaults."""
+    """Call arguments that its authors recommend, if they differ from the pipeline's defaults."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class LoadedModel:
     """A loaded model, as `ModelManager.list_models` describes it."""
 
     model_id: str
-    """As it was requested when it was loaded."""
+    """The model id with which it was loaded."""
     name: str
     pipeline: str
     device: str
@@ -77,7 +77,7 @@ class LoadedModel:
 
 @dataclass(eq=False)
 class CacheEntry:
-    """A loaded model, and who uses it."""
+    """A loaded model, and the threads that use it."""
 
     model: Model
     loaded: LoadedPipeline
@@ -95,7 +95,7 @@ class CacheEntry:
 
 
 class ModelManager:
-    """Loads models and keeps them. What is not given is what `diffprof.config` says when a model is requested."""
+    """Loads models and keeps them in memory. Defaults are read from `diffprof.config` when a model is requested."""
 
     def __init__(
         self,
@@ -121,7 +121,7 @@ class ModelManager:
         offload: str | None = None,
         progress: ProgressCallback | None = None,
     ) -> Any:
-        """The pipeline of a catalogue name, a hub id, a folder or ``shapes``; loaded where it is not loaded yet."""
+        """Return the pipeline of a catalogue name, a hub id, a folder or ``shapes``, loading it if necessary."""
         events = describe_to(progress)
         with self.using(model_id, device=device, dtype=dtype, offload=offload, progress=events, alone=False) as entry:
             return entry.pipeline
@@ -137,7 +137,7 @@ class ModelManager:
         progress: Progress | None = None,
         alone: bool = True,
     ) -> Iterator[CacheEntry]:
-        """Use a model, which is loaded where it is not loaded yet; with `alone`, no other thread uses it meanwhile."""
+        """Use a model, loading it if necessary; with `alone`, no other thread can use it meanwhile."""
         key, model = self._resolve(model_id, device, dtype, offload)
         entry = self._acquire(key) or self._load(key, model, progress)
         try:
@@ -173,10 +173,10 @@ class ModelManager:
             )
 
     def unload_model(self, model_id: str | Path) -> bool:
-        """Unload a model in all dtypes and on all devices, and free its memory; False when it was not loaded.
+        """Unload a model in all dtypes and on all devices, and free its memory; False if it was not loaded.
 
-        Where a thread is generating with it, its memory is freed when that is done. A pipeline that `load_model`
-        returned stays as long as the caller refers to it.
+        If a thread is generating with it, its memory is freed afterwards. A pipeline that `load_model` returned stays
+        alive as long as the caller refers to it.
         """
         place = str(model_of(model_id).place)
         with self._changed:
@@ -196,15 +196,15 @@ class ModelManager:
 
     @property
     def memory_limit(self) -> int | None:
-        """The most bytes of weights that are kept; None for no limit but the machine's."""
+        """The maximum bytes of weights to keep in memory; None for no limit but the machine's."""
         return self._limit if self._limit is not None else config.MODEL_MEMORY_LIMIT
 
     def target(self, device: str | None = None, offload: str | None = None) -> Target:
-        """Where a model is put when it is requested like this."""
+        """The device and the kind of offload for a model that is requested with these options."""
         return target_of(device or self._device or config.DEVICE, offload or self._offload or config.OFFLOAD)
 
     def dtype(self, dtype: str | None = None) -> str | None:
-        """The dtype in which a model is loaded when it is requested like this; None for the model's own."""
+        """The dtype for a model that is requested with this option; None for the model's own."""
         chosen = dtype or self._dtype or config.DTYPE
         return dtype_name(chosen)
 
@@ -237,14 +237,14 @@ class ModelManager:
             )
             weights = sum(weight_bytes(part) for part in components_of(loaded.pipeline).values())
             with self._changed:
-                # In use at once: another thread may unload it in the next moment.
+                # Marked as used immediately, because another thread may unload it at any moment.
                 entry = CacheEntry(model, loaded, key.offload, weights, [threading.get_ident()], next(self._clock))
                 self._entries[key] = entry
             return entry
 
     @contextlib.contextmanager
     def _wait_to_load(self, name: str) -> Iterator[None]:
-        """Load one model at a time: two threads that check the free memory would both count on the same bytes."""
+        """Load one model at a time, because two threads would both count on the same free memory."""
         with self._changed:
             while self._loading:
                 if self._waits_for_memory:
@@ -277,12 +277,12 @@ class ModelManager:
             return sum(entry.weight_bytes for entry in self._entries.values())
 
     def _evict_one(self) -> bool:
-        """Unload the least recently used model that is not in use; False when all are."""
+        """Unload the least recently used model that is not in use; False if all are in use."""
         with self._changed:
             idle = {key: entry for key, entry in self._entries.items() if not entry.users}
             if idle:
                 del self._entries[min(idle, key=lambda key: idle[key].last_used)]
-        # Its memory can be freed only after the last reference to it is gone.
+        # Its memory can only be freed after the last reference is gone.
         evicted = bool(idle)
         idle.clear()
         if evicted:
@@ -290,7 +290,7 @@ class ModelManager:
         return evicted
 
     def _wait_for_others(self, name: str, most: int) -> None:
-        """Wait until a model is no longer used, or at most `most` bytes are held."""
+        """Wait until a model is released, or until at most `most` bytes are in use."""
         with self._changed:
             self._refuse_deadlock(name)
             self._waits_for_memory = True
@@ -303,7 +303,7 @@ class ModelManager:
                 self._waits_for_memory = False
 
     def _refuse_deadlock(self, name: str) -> None:
-        """Refuse to wait for memory in a thread that itself uses a model: it could wait forever."""
+        """Raise an error if this thread itself uses a model: waiting for memory could then take forever."""
         if any(threading.get_ident() in entry.users for entry in self._entries.values()):
             raise DiffprofError(
                 f"there is no memory left for {name}: the models in use fill the limit of "
@@ -316,13 +316,13 @@ class ModelManager:
             unloaded = not entry.users and self._entries.get(key) is not entry
             self._changed.notify_all()
         if unloaded:
-            # It was unloaded while in use. This frame and the caller's still refer to it: they end in a moment.
+            # It was unloaded while in use. Only this frame and the caller's still refer to it.
             weakref.finalize(entry, release_memory)
 
 
 @dataclass(frozen=True)
 class _Key:
-    """The same model in another dtype or on another device is loaded separately."""
+    """The key of a loaded model: each dtype and device is loaded separately."""
 
     place: str
     device: str
@@ -334,7 +334,7 @@ _manager: ModelManager | None = None
 
 
 def get_model_manager() -> ModelManager:
-    """The one manager of this process."""
+    """The manager of this process."""
     global _manager
     with _LOCK:
         if _manager is None:
@@ -343,7 +343,7 @@ def get_model_manager() -> ModelManager:
 
 
 def model_of(model_id: str | Path) -> Model:
-    """What the id stands for; a `RequestError` says that there is no such model, and suggests others."""
+    """Find the model with this id; a `RequestError` suggests others if there is none."""
     given, resolved = str(model_id), resolve(model_id)
     if is_bundled(model_id):
         return Model(given, SHAPES, SHAPES, SHAPES, dict(RECOMMENDED))
@@ -358,10 +358,10 @@ def release_memory() -> None:
     """Collect garbage, and return freed memory to the system and the device."""
     gc.collect()
     if torch.accelerator.is_available():
-        # By the device's own name: torch before 2.9 has no `torch.accelerator.empty_cache`.
+        # By module name, because torch before 2.9 has no `torch.accelerator.empty_cache`.
         torch.get_device_module(torch.accelerator.current_accelerator()).empty_cache()
     trim = getattr(_C_LIBRARY, "malloc_trim", None)
-    if trim is not None:  # glibc keeps freed memory for itself unless asked
+    if trim is not None:  # glibc does not return freed memory to the system by itself
         trim(0)
 
 
@@ -371,7 +371,7 @@ def _lacks_memory(needed: int, device: torch.device) -> bool:
 
 
 def file_name(name: str) -> str:
-    """The last part of a model's name, with all characters replaced that are unusual in file names."""
+    """The last part of a model's name, with unusual characters replaced, for use in a file name."""
     name = name.rstrip("/").rpartition("/")[2]
     safe = "".join(letter if letter.isascii() and (letter.isalnum() or letter in "._-") else "-" for letter in name)
     return safe.strip(".-")[:80] or "model"

@@ -1,4 +1,4 @@
-"""The random numbers of a generation: the same for the same seed."""
+"""Random number generators: the same seed gives the same image."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ _state_before: RandomState | None = None
 
 
 def new_generator(seed: int) -> torch.Generator:
-    """A generator for a pipeline's noise; on the CPU, where the same seed gives the same noise on every machine."""
+    """A generator for a pipeline's noise. On the CPU, a seed gives the same noise on every machine."""
     return torch.Generator("cpu").manual_seed(seed)
 
 
 @contextlib.contextmanager
 def torch_seed(seed: int) -> Iterator[None]:
-    """Seed torch's global generators for a while: some pipelines draw from them in addition to their own generator.
+    """Seed torch's global generators, from which some pipelines draw in addition to their own generator.
 
-    The global state belongs to the whole process; it is restored when the last of several threads leaves.
+    The state is global to the process: it is restored when the last of several threads leaves.
     """
     global _users, _state_before
     with _LOCK:

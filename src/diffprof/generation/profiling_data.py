@@ -1,4 +1,4 @@
-"""The time, memory and compute of a generation: the dictionary that the guides call profiling data."""
+"""The dictionary that the guides call profiling data: time, memory and compute of a generation."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ NOT_JSON = ("profile",)
 def profiling_data(profile: Profile, model_id: str, notes: Sequence[str] = ()) -> dict[str, Any]:
     """The profiling data of one measured generation.
 
-    All counts are under the keys of `ComputeProfiler.profile_pipeline`, the time is under ``inference_time_seconds``,
-    and ``profile`` is the whole profile. ``throughput_tflops`` is the FLOPs of all MACs, in units of 10^12, divided by
-    the time of the whole call. Where nothing could be counted, ``enabled`` is False and ``reason`` says why.
+    Counts have the keys of `ComputeProfiler.profile_pipeline`, ``inference_time_seconds`` is the time, and ``profile``
+    the whole profile. ``throughput_tflops`` is 10^12 FLOPs (two per MAC) divided by the time of the whole call. If
+    nothing could be counted, ``enabled`` is False and ``reason`` says why.
     """
     timing = generation(profile)
     measured = profile.measured
@@ -41,7 +41,7 @@ def profiling_data(profile: Profile, model_id: str, notes: Sequence[str] = ()) -
     if timing is None or not profile.ledger.executed_ops:
         return {**unprofiled_data(all_notes[-1] if all_notes else "nothing was counted"), **common}
     rate = timing.flops_per_second
-    # Where the run and the count differ, their ratio would mean nothing.
+    # If the run and the count differ, their ratio means nothing.
     if rate is None and measured is not None and not measured.mismatches:
         rate = profile.total.flops / (timing.median_ns / 1e9)
     return {

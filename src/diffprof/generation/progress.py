@@ -1,4 +1,4 @@
-"""Progress of a generation or a batch: which model, which step, and how long the rest will take."""
+"""Report the progress of a generation or a batch, with an estimate of the remaining time."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from diffprof.record.progress import Activity, Position, Progress, ProgressEvent
 
 
 class CallbackError(BaseException):
-    """The callback raised `reason`. Not an `Exception`: code that handles those of a model must not handle this one."""
+    """The user's callback raised `reason`. Not an `Exception`, so that no handler in a pipeline swallows it."""
 
     def __init__(self, reason: BaseException) -> None:
         self.reason = reason
@@ -19,7 +19,7 @@ class CallbackError(BaseException):
 
 @contextlib.contextmanager
 def raise_callback_errors() -> Iterator[None]:
-    """Raise what a callback raised, as it was raised."""
+    """Unwrap a `CallbackError`: raise the original exception of the callback."""
     try:
         yield
     except CallbackError as error:
@@ -28,7 +28,7 @@ def raise_callback_errors() -> Iterator[None]:
 
 @dataclass
 class Pace:
-    """Estimates the remaining time from the steps and models that are done."""
+    """Estimates the remaining time from the completed steps and models."""
 
     count: int = 1
     clock: Callable[[], float] = time.monotonic
@@ -36,22 +36,22 @@ class Pace:
     started: float | None = None
     """When the current model was started."""
     first_step: tuple[float, int] | None = None
-    """When the first step ended, and its number; the time before it went into loading and encoding."""
+    """When the first step ended, and its number; the time before it includes loading and encoding."""
     last_step: tuple[float, int] | None = None
     step_seconds: float | None = None
     """Duration of the last step; None for the first one of a loop."""
 
     def begin(self) -> None:
-        """A model is started."""
+        """Start timing a model."""
         self.started, self.first_step, self.last_step = self.clock(), None, None
 
     def end(self) -> None:
-        """The current model has finished."""
+        """Report that the current model has finished."""
         if self.started is not None:
             self.finished.append(self.clock() - self.started)
 
     def remaining_seconds(self, done: int, total: int | None) -> float | None:
-        """The time for the remaining steps and for the models after this one; None where it is not known yet."""
+        """The time for the remaining steps and the models after this one; None if it is not known yet."""
         now = self.clock()
         self._time_step(now, done)
         if self.first_step is None or done <= self.first_step[1]:
@@ -78,7 +78,7 @@ class ProgressReporter:
         self.pace = pace or Pace()
 
     def report(self, event: ProgressEvent) -> None:
-        """Report that something is going on with the current model."""
+        """Report an event of the current model."""
         if self._progress is None:
             return
         position = Position(len(self.pace.finished) + 1, self.pace.count)
@@ -88,7 +88,7 @@ class ProgressReporter:
             raise CallbackError(error) from error
 
     def report_step(self, name: str, done: int, total: int | None) -> None:
-        """Report the end of a step: how long it took, and how long all the others will take."""
+        """Report the end of a step, with its time and the remaining time."""
         remaining = self.pace.remaining_seconds(done, total)
         self.report(
             ProgressEvent(

@@ -1,4 +1,4 @@
-"""What a generation needs of a request: one image or video, a seed, and both sides or neither."""
+"""Complete and check the request of a generation: one image or video, with a seed."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from diffprof.record.request import Request, check_number
 from diffprof.settings.values import size, suggest
 
 RANDOM_SEEDS = 2**32
-"""Random seeds stay below this, so that they are short enough to type."""
+"""Random seeds are below this, so that they are short enough to type."""
 
 NAMED_ARGUMENTS = ("prompt", "negative_prompt", "num_inference_steps", "guidance_scale", "width", "height")
-"""The call arguments that `generate_image` has parameters for; None stands for what was not given."""
+"""The call arguments that are parameters of `generate_image`; None means not given."""
 BATCH_ARGUMENTS = ("num_images_per_prompt", "num_videos_per_prompt", "num_waveforms_per_prompt", "batch_size")
 RESERVED_ARGUMENTS = {"generator": "seed", "output_type": None, "return_dict": None, "latents": None}
-"""Call arguments that are set here, and what to use instead."""
+"""Call arguments that the caller cannot set, and what to use instead."""
 
 
 def complete(request: Request) -> Request:
-    """The request with a seed and without empty arguments; a `RequestError` refuses what no model could generate.
+    """Add a seed and remove empty arguments; a `RequestError` if no model could generate the request.
 
-    A complete request is returned as it is.
+    A complete request is returned unchanged.
     """
     seed = _requested_seed(request)
     arguments = {
@@ -44,12 +44,12 @@ def complete(request: Request) -> Request:
 def seed_of(request: Request) -> int:
     """The seed of a complete request."""
     if request.seed is None:
-        raise ValueError("the request has no seed yet; `complete` chooses one")
+        raise ValueError("the request has no seed; `complete` adds one")
     return request.seed
 
 
 def parse_size(name: str) -> tuple[int, int]:
-    """Width and height of a preset, of ``512x768``, or of ``512`` for a square."""
+    """Parse a preset, a size such as ``512x768``, or one number for a square, into width and height."""
     presets = config.SIZE_PRESETS
     if name in presets:
         return presets[name]
@@ -61,7 +61,7 @@ def parse_size(name: str) -> tuple[int, int]:
 
 
 def _requested_seed(request: Request) -> int | None:
-    """The seed of the request, which ``--set`` can give as well."""
+    """The seed of the request, which may also be given as a call argument."""
     seed: int | None = request.arguments.get("seed")
     if seed is None:
         return request.seed
@@ -86,7 +86,7 @@ def _check_prompt(arguments: Mapping[str, Any]) -> None:
 
 
 def _check_both_sides(arguments: Mapping[str, Any]) -> None:
-    """Some pipelines ignore one side without the other."""
+    """Refuse one side without the other, which some pipelines ignore."""
     width = arguments.get("width", config.DEFAULT_WIDTH)
     height = arguments.get("height", config.DEFAULT_HEIGHT)
     if width is None and height is not None:

@@ -1,4 +1,4 @@
-"""Whether a model can generate a size on this machine: a dry run decides it in advance, and suggests another size."""
+"""Check by a dry run whether a model can generate a size on this machine, and suggest another size if not."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MULTIPLES = (2, 4, 8, 16, 32, 64, 128)
 SMALLEST = 64
 FEW_STEPS = 2
 ARGUMENTS = ("prompt", "width", "height", "num_frames", "num_inference_steps", "image", "video")
-"""The call arguments that determine how large a call is."""
+"""The call arguments that determine the size of a call."""
 
 
 @dataclass(frozen=True)
@@ -32,20 +32,20 @@ class Trial:
     arguments: Mapping[str, Any]
     device: torch.device
     dtype: str | None = None
-    """For a model that is not loaded yet; None for the model's own."""
+    """The dtype for a model that is not loaded yet; None for the model's own."""
     loads_weights: bool = False
     """Whether the weights still have to be moved to the device."""
 
     @property
     def size(self) -> tuple[Any, Any]:
-        """Width and height; both are None where none was requested."""
+        """Width and height; both are None if none was requested."""
         return self.arguments.get("width"), self.arguments.get("height")
 
     def with_size(self, width: int, height: int) -> Trial:
         return replace(self, arguments={**self.arguments, "width": width, "height": height})
 
     def count(self) -> Profile:
-        """Count the call, with few steps: they are alike, and only their size matters here."""
+        """Count the call with few steps: more steps need no more memory."""
         few = {"num_inference_steps": FEW_STEPS} if "num_inference_steps" in self.arguments else {}
         dtype = self.dtype if isinstance(self.target, str | Path) else None
         return profile_call(self.target, {**self.arguments, **few}, dtype=dtype)
@@ -62,7 +62,7 @@ def check_size(trial: Trial) -> None:
         counted = trial.count()
     except PipelineError as error:
         refuse_bad_size(trial, str(error))
-        return  # the size is not at fault: the real call will say what is
+        return  # the size is not the problem; the real call will say what is
     actual = counted.request.value("width"), counted.request.value("height")
     if trial.size != (None, None) and trial.size != actual:
         refuse_bad_size(trial, f"it would generate {_format_size(*actual)} instead")
@@ -79,7 +79,7 @@ def check_size(trial: Trial) -> None:
 
 
 def refuse_bad_size(trial: Trial, reason: str) -> None:
-    """Refuse the size where a similar one works, and name that one; otherwise the size is not at fault."""
+    """Raise an error that names a similar size that works; if there is none, the size is not the problem."""
     if trial.size == (None, None) or _produces_size(trial):
         return
     for multiple in MULTIPLES:
@@ -107,7 +107,7 @@ def out_of_memory_error(trial: Trial, reason: str) -> DiffprofError:
 
 
 def _smaller_size_hint(trial: Trial, counted: Profile, free: int | None) -> str:
-    """The first size, halving again and again, that fits into the free memory and needs clearly less than before."""
+    """Suggest a size that fits into the free memory, found by halving the size repeatedly."""
     needed_before = trial.needed_bytes(counted)
     budget = min(free if free is not None else needed_before, needed_before * 3 // 4)
     sides = counted.request.value("width"), counted.request.value("height")

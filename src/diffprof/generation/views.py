@@ -1,4 +1,4 @@
-"""Generations on the console: one with the cost of its components, or a table of several models."""
+"""Print generations: one with the cost of its components, or a table of several models."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ PROFILE_KEYS = (
 
 @dataclass(frozen=True)
 class GenerationRow:
-    """One model of a table; None for what was not measured."""
+    """A row of the table of models; None for values that were not measured."""
 
     model: str
     succeeded: bool = True
@@ -43,16 +43,16 @@ class GenerationRow:
     flops_per_second: float | None = None
     peak_memory_bytes: int | None = None
     parameters: int | None = None
-    """Of the whole pipeline."""
+    """Parameters of the whole pipeline."""
     steps: int | None = None
-    """As executed."""
+    """Executed denoising steps."""
     profile: Profile | None = None
     notes: Sequence[str] = ()
-    """What was assumed, left out or could not be done."""
+    """Notes about assumptions and about what could not be done."""
 
 
 def compute_profile_text(data: Mapping[str, Any]) -> str:
-    """What the guides print after a generation: parameters, FLOPs, MACs, steps and the time."""
+    """The text that the guides print after a generation: parameters, FLOPs, MACs, steps and time."""
     if not data.get("enabled"):
         return f"No compute profile: {data.get('reason', 'nothing was counted')}"
     lines = {
@@ -69,7 +69,7 @@ def compute_profile_text(data: Mapping[str, Any]) -> str:
 
 
 def print_generation(profile: Profile, notes: Sequence[str], console: Console) -> None:
-    """One generation: the request, the cost of its components, its steps, and findings."""
+    """Print one generation: the request, the cost of its components, its steps, and findings."""
     print_heading(profile, console)
     columns = part_columns(profile, console.options.ascii_only)
     if columns[0].cells:
@@ -80,7 +80,7 @@ def print_generation(profile: Profile, notes: Sequence[str], console: Console) -
 
 
 def print_generations(rows: Sequence[GenerationRow], console: Console) -> None:
-    """A row for each model, then notes, and the first finding of each."""
+    """Print a row for each model, then notes, and the first finding of each."""
     print_table(fit_columns(_columns(rows), console.width), console)
     _print_by_model("Notes", [(row.model, note) for row in rows for note in row.notes], console)
     firsts = [(row.model, _first_finding(row.profile)) for row in rows if row.profile is not None]
@@ -88,7 +88,7 @@ def print_generations(rows: Sequence[GenerationRow], console: Console) -> None:
 
 
 def generations_markdown(rows: Sequence[GenerationRow]) -> str:
-    """The same as Markdown."""
+    """The table of models as Markdown."""
     notes = [f"{row.model}: {note}" for row in rows for note in row.notes]
     firsts = [f"{row.model}: {_first_finding(row.profile)}" for row in rows if row.profile is not None]
     return markdown([Block(columns=_columns(rows), after=[*notes, *firsts])])
@@ -126,7 +126,7 @@ def _first_finding(profile: Profile) -> str:
 
 
 def _print_by_model(title: str, lines: Sequence[tuple[str, str]], console: Console) -> None:
-    """Print lines below a title; nothing where there are none."""
+    """Print lines below a title; nothing if there are none."""
     from rich.text import Text
 
     if not lines:

@@ -1,1 +1,1 @@
-"""One module for each tab of the page."""
+"""The tabs of the page, one module each."""

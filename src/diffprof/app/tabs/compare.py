@@ -1,4 +1,4 @@
-"""The tab Compare: models and saved profiles side by side."""
+"""The Compare tab: models and saved profiles side by side."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tab Files: drop a profile, a trace, a memory snapshot or pictures, and look at the page that explains it."""
+"""The Files tab: pages about profiles, traces, memory snapshots and pictures that are dropped on it."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class FilesTab:
         connect_stop_button(self.stop, self.context, TAB, self.message, [opening])
 
     def open(self, session: Session, paths: Sequence[str] | None) -> Iterator[dict[Any, Any]]:
-        """Read the files that are there now, and show their page."""
+        """Read the current files, and show the page about them."""
         if not paths:
             yield {self.message: views.notice(HINT), self.page: ""}
             return

@@ -1,4 +1,4 @@
-"""The tab Generate: an image, and what it took."""
+"""The Generate tab: an image, and what it cost to generate."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ class GenerateTab:
         import gradio as gr
 
         notes = "".join(f" {note[:1].upper()}{note[1:].rstrip('.')}." for note in result.notes)
-        # A copy: the page serves nothing of the folder that the originals are saved in.
+        # A copy, because the page does not serve the folder with the originals.
         video = str(shutil.copy(result.path, folder)) if result.is_video else None
         return {
             self.message: views.notice(f"Seed {result.seed}. Saved as {result.path.name}.{notes}"),

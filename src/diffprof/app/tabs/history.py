@@ -1,4 +1,4 @@
-"""The tab History: the runs of this session, and those that are kept on this machine."""
+"""The History tab: the runs of this session, and those kept on this machine."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Updates = dict[Any, Any]
 
 
 class HistoryTab:
-    """The components of the tab, and the handlers of its events; `tab` is what opens it."""
+    """The components of the tab, and the handlers of its events; `tab` is the Gradio tab."""
 
     def __init__(self, context: AppContext, tab: Any) -> None:
         import gradio as gr
@@ -59,7 +59,7 @@ class HistoryTab:
         import gradio as gr
 
         self.message = html_block("history-message")
-        # The script of the page presses it when a row is clicked; the style sheet hides it.
+        # Hidden by the style sheet; the page's script clicks it when a row is clicked.
         self.row_button = gr.Button("Open the row", elem_id="history-clicked")
         self.row = gr.Textbox(visible=False)
         self.list = html_block("history-list")
@@ -156,7 +156,7 @@ class HistoryTab:
         return {self.message: views.notice(f"Kept as run {names}; `diffprof history show {kept[0]}` shows it too.")}
 
     def _clear(self) -> Updates:
-        """Updates that remove what was shown before."""
+        """Updates that clear the previous results."""
         import gradio as gr
 
         hidden_charts = {chart: gr.Plot(visible=False) for chart in (self.components, *self.charts)}
@@ -195,7 +195,7 @@ def _run_table(place: str, rows: Sequence[KeptRun], empty: str) -> Markup:
 
 
 def _load_image(data: bytes | None) -> Any:
-    """The image, read only in formats that are expected here."""
+    """Decode the image; only the formats that are expected here are allowed."""
     from PIL import Image
 
     return Image.open(io.BytesIO(data), formats=["PNG", "JPEG", "WEBP"]) if data else None

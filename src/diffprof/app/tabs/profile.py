@@ -1,4 +1,4 @@
-"""The tab Profile: what a generation costs, following the sliders, for one model or for several."""
+"""The Profile tab: what a generation costs with one model or several, updated as sliders move."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ class OpenedModel:
     """The model that the sliders belong to."""
 
     name: str
-    """As it was chosen."""
+    """The name that was chosen."""
     values: Mapping[str, float]
-    """What the model has by itself, for the sliders that apply to it."""
+    """The model's default values of the sliders that apply to it."""
 
 
 class ProfileTab:
@@ -58,11 +58,11 @@ class ProfileTab:
         self.context = context
         two_columns(self._add_inputs, self._add_outputs)
         self.opened = gr.State(None)
-        """The `OpenedModel`; None while none is open."""
+        """The `OpenedModel`; None if no model is open."""
         self.shown = gr.State(None)
-        """The `PageState` whose result is on the page; None while there is none."""
+        """The `PageState` of the result on the page; None if there is no result."""
         self.positions = gr.State(None)
-        """Where the sliders are to be set; None where they are to stay."""
+        """The values to set the sliders to; None to leave them."""
         self.address = gr.Textbox(visible=False)
         self._connect()
 
@@ -134,7 +134,7 @@ class ProfileTab:
         connect_stop_button(self.stop, self.context, TAB, self.message, [loading, opening, moving])
 
     def open_address(self, session: Session, address: str) -> Iterator[Updates]:
-        """Show what the address of the page says."""
+        """Restore the state in the page's address."""
         state = read_address(dict(parse_qsl(address.removeprefix("?"))), FIRST)
         yield {self.model: state.models[0], self.beside: list(state.models[1:]), self.accelerator: state.accelerator}
         yield from self._open(session, state)
@@ -145,11 +145,11 @@ class ProfileTab:
     ) -> Iterator[Updates]:  # fmt: skip
         """Count a model with its default arguments, and set the sliders to them.
 
-        The list of models also reports a choice when it is merely left. The model that is open already stays as it is:
-        opening it again would set moved sliders back, and take the keyboard's focus from them.
+        The dropdown also fires when it merely loses focus. If the model is already open, nothing happens: opening it
+        again would reset the sliders and take the focus from them.
         """
         if opened is not None and opened.name == name:
-            # Not an empty update, which Gradio takes for a missing one.
+            # Not an empty update, which Gradio treats as missing.
             yield {self.opened: opened}
             return
         yield from self._open(session, PageState((name or "", *(beside or ())), accelerator))
@@ -157,7 +157,7 @@ class ProfileTab:
     def _open(self, session: Session, state: PageState) -> Iterator[Updates]:
         import gradio as gr
 
-        # Sliders are set after everything else, and cannot be moved before: what a visitor moves is not set back.
+        # Sliders are set last, and are disabled until then, so that a visitor's move is never overwritten.
         yield {self.opened: None, self.shown: None, **dict.fromkeys(self.sliders, gr.Slider(interactive=False))}
         for status in self._count(session, state):
             if isinstance(status, dict):
@@ -181,7 +181,7 @@ class ProfileTab:
         self, session: Session, opened: OpenedModel | None, shown: PageState | None, name: str,
         beside: Sequence[str], accelerator: str, *positions: float,
     ) -> Iterator[Updates]:  # fmt: skip
-        """Count the model with the values of the sliders that were moved, unless this is what is shown already."""
+        """Count the model with the values of the sliders that were moved, unless that result is already shown."""
         own = opened.values if opened else {}
         pairs = zip(SLIDERS, positions, strict=True)
         moved = [value if own.get(slider.argument, value) != value else None for slider, value in pairs]
@@ -195,7 +195,7 @@ class ProfileTab:
                 yield status
 
     def _count(self, session: Session, state: PageState) -> Iterator[Updates | tuple[Profile, Profile]]:
-        """Updates of the page; in the end the profile of the model as it is by itself, and the one that is shown."""
+        """Yield updates of the page, and finally two profiles: with the model's defaults, and the one to show."""
         first, *others = state.models
 
         def work(progress: Progress) -> tuple[Profile, Profile, list[ModelRow]]:
@@ -220,7 +220,7 @@ class ProfileTab:
 
     def _show(self, profile: Profile, beside: Sequence[ModelRow], state: PageState) -> Updates:
         models = [ModelRow(state.models[0], profile), *beside]
-        # The script of the page puts this into the address.
+        # The page's script puts this into the address.
         address = element("span", data_address=write_address(state), hidden=True)
         return {
             self.message: "",
@@ -237,14 +237,14 @@ class ProfileTab:
 
 
 def _check_arguments(own: Profile, arguments: Mapping[str, float]) -> None:
-    """An address can ask for what the model has no argument for."""
+    """Refuse arguments of an address that the model does not have."""
     unknown = [slider.label for slider in SLIDERS if slider.argument in set(arguments) - set(slider_values(own))]
     if unknown:
         raise RequestError(f"The model {model_title(own.request.model)} takes no {' and no '.join(unknown).lower()}.")
 
 
 def _slider_update(slider: Slider, value: float | None) -> Any:
-    """The slider at its current value; one that the model has no argument for cannot be moved."""
+    """Set a slider to its value; if the model does not have its argument, disable it."""
     import gradio as gr
 
     if value is None:

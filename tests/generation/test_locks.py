@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from diffprof.errors import RequestError
-from diffprof.generation.turns import PipelineLock, pipeline_lock
+from diffprof.generation.locks import PipelineLock, pipeline_lock
 
 PATIENCE = 600
 

@@ -1,4 +1,4 @@
-"""One call of a pipeline at a time: threads take turns, and a deadlock of two threads is an error."""
+"""Locks that let one thread at a time call a pipeline, and that raise an error instead of a deadlock."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Any
 from diffprof.errors import RequestError
 
 _FREED = threading.Condition()
-"""Guards everything below, and wakes those who wait."""
+"""Guards all state below, and notifies waiting threads."""
 
 
 class PipelineLock:
-    """The lock of one pipeline; the thread that has it may take it again."""
+    """A reentrant lock of one pipeline."""
 
     def __init__(self) -> None:
         self.owner: int | None = None
@@ -58,7 +58,7 @@ def pipeline_lock(pipeline: Any) -> PipelineLock:
 
 
 def _forget_other_threads() -> None:
-    """In a forked process there is only the thread that forked: nobody else has or awaits anything."""
+    """Reset the locks in a forked process, which has only the thread that forked."""
     _FREED._at_fork_reinit()  # type: ignore[attr-defined]
     _WAITING.clear()
     me = threading.get_ident()
@@ -72,7 +72,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def _would_wait_for_itself(thread: int, lock: PipelineLock) -> bool:
-    """Whether the owner of the lock waits, over any number of others, for what this thread has."""
+    """Whether the owner of the lock waits, directly or through other threads, for a lock of this thread."""
     owner = lock.owner
     while owner is not None and owner != thread:
         awaited = _WAITING.get(owner)
