@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from diffprof.advice.sizes import parse_memory
+from diffprof.advice.sizes import memory_option, parse_memory
 from diffprof.errors import RequestError
 
 
@@ -32,3 +32,12 @@ def test_a_small_number_without_a_unit_is_not_taken_for_bytes() -> None:
 def test_what_is_no_amount_is_refused(text: str | int) -> None:
     with pytest.raises(RequestError, match="--memory must be"):
         parse_memory("--memory", text)
+
+
+@pytest.mark.parametrize("text", ["24GB", "1TB", "1536MB", "25769803777"])
+def test_an_amount_is_written_into_a_command_as_a_user_writes_it(text: str) -> None:
+    assert memory_option("--memory", parse_memory("--memory", text)) == ["--memory", text]
+
+
+def test_an_amount_that_was_not_given_is_left_out_of_a_command() -> None:
+    assert memory_option("--ram", None) == []

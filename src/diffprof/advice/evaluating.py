@@ -11,6 +11,7 @@ from diffprof.advice.code import program
 from diffprof.advice.commands import command_line
 from diffprof.advice.fit import Outcome, memory_assumptions, outcome_of
 from diffprof.advice.fit_changes import NeededMemory
+from diffprof.advice.sizes import memory_option
 from diffprof.advice.sources import Source
 from diffprof.catalogue.accelerators import Accelerator
 from diffprof.errors import RequestError
@@ -237,7 +238,7 @@ class Evaluator:
         one = replace(one, profile=profile, time=self._time(profile, one.settings))
         outcome = self._outcome(one.profile, one.settings)
         words = ["--gpu", self.accelerator.name]
-        ram = ["--ram", str(self.ram_bytes)] if self.ram_bytes is not None else []
+        ram = memory_option("--ram", self.ram_bytes)
         price = ["--price", f"{self.usd_per_hour:g}"] if self.usd_per_hour is not None else []
         request = one.plan.request
         return Option(

@@ -10,7 +10,7 @@ from typing import Any
 from diffprof.advice.abilities import check_sharing
 from diffprof.advice.dtypes import dtype_assumption, dtype_on
 from diffprof.advice.fit_changes import NeededMemory, changes_that_fit
-from diffprof.advice.sizes import parse_memory
+from diffprof.advice.sizes import memory_option, parse_memory
 from diffprof.advice.sources import Source, open_source, source_of_profile
 from diffprof.catalogue.accelerators import Accelerator, find_accelerator
 from diffprof.catalogue.own_accelerators import known_accelerators
@@ -115,9 +115,7 @@ def _count_nothing(request: Request) -> Profile:
 def _device_words(request: FitRequest) -> list[str]:
     """The options that name the device and the host."""
     words = ["--gpu", request.accelerator] if request.accelerator else []
-    for option, size in (("--memory", request.memory_bytes), ("--ram", request.ram_bytes)):
-        words += [option, str(size)] if size is not None else []
-    return words
+    return [*words, *memory_option("--memory", request.memory_bytes), *memory_option("--ram", request.ram_bytes)]
 
 
 def _attempt(

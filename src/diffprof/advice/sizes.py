@@ -28,3 +28,11 @@ def parse_memory(name: str, text: str | int | None) -> int | None:
     if not 0 < size <= 1024**6:
         raise RequestError(f"{name} must be above 0 and below an exbibyte, not {text!r}.")
     return size
+
+
+def memory_option(name: str, size: int | None) -> list[str]:
+    """The words of a command that give this amount, as a user would write it: ``--memory 24GB``."""
+    if size is None:
+        return []
+    unit = next((unit for unit in "TGM" if size % 1024 ** _POWERS[unit.lower()] == 0), None)
+    return [name, f"{size // 1024 ** _POWERS[unit.lower()]}{unit}B" if unit else str(size)]
