@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -13,7 +14,7 @@ from diffprof.errors import RequestError
 from diffprof.render.exports.browser import find_browser
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page, Route
+    from playwright.sync_api import Browser, BrowserContext, Page, Request
 
 PATIENCE_MS = 120_000
 """How long anything may take in a browser: playwright's own 5 and 30 seconds are short beside other work."""
@@ -21,6 +22,17 @@ PATIENCE_MS = 120_000
 DESKTOP, TELEPHONE = 1440, 390
 HEIGHT = 900
 OWN = ("file:", "data:", "blob:")
+
+OPTIONS = (
+    "--no-sandbox",
+    "--disable-dev-shm-usage",
+    # Nothing is found beside this machine.
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE 0.0.0.0",
+    # All pages of a site in one process: it compiles their scripts once, which takes longer than all else of a visit.
+    "--process-per-site",
+)
+KEPT_OPEN = "/kept-open"
+"""The path of an empty page of each site: without any page, its process would end."""
 
 
 @pytest.fixture(scope="module")
@@ -44,9 +56,7 @@ def launched_browser() -> Iterator[Browser]:
     except RequestError:
         pytest.fail("There is no Chromium here; `make test` installs it, or do so with `apt-get install chromium`.")
     with sync_playwright() as playwright:
-        launched = playwright.chromium.launch(
-            executable_path=program, args=["--no-sandbox", "--disable-dev-shm-usage"], timeout=PATIENCE_MS
-        )
+        launched = playwright.chromium.launch(executable_path=program, args=OPTIONS, timeout=PATIENCE_MS)
         yield launched
         launched.close()
 
@@ -59,10 +69,8 @@ class Visit:
     messages: list[str] = field(default_factory=list)
     """On the console, and errors that no script caught."""
     requests: list[str] = field(default_factory=list)
-    """To anywhere but the page's own address; none of them got through."""
+    """To anywhere but the page's own address; those to other machines did not get through."""
     all_requests: list[str] = field(default_factory=list)
-    under_way: list[str] = field(default_factory=list)
-    """Requests that are not answered to their end."""
 
     @property
     def overflow(self) -> int:
@@ -71,32 +79,60 @@ class Visit:
 
 
 @contextlib.contextmanager
-def visiting(browser: Browser, address: str, width: int = DESKTOP, dark: bool = False) -> Iterator[Visit]:
-    """Open the address in a window of its own that has no cookies, no cache and no network beside that address."""
-    context = browser.new_context(
-        viewport={"width": width, "height": HEIGHT},
-        color_scheme="dark" if dark else "light",
-        has_touch=width <= TELEPHONE,
-    )
-    context.set_default_timeout(PATIENCE_MS)
-    visit = Visit(context.new_page())
+def visiting(
+    browser: Browser, address: str, width: int = DESKTOP, dark: bool = False, script: str = ""
+) -> Iterator[Visit]:
+    """Open the address in a window of its own, without cookies and with no network beside this machine.
 
-    def check(route: Route) -> None:
-        visit.all_requests.append(route.request.url)
-        if route.request.url.startswith((*OWN, address.partition("?")[0])):
-            route.continue_()
-        else:
-            visit.requests.append(route.request.url)
-            route.abort()
+    The `script` runs before those of the page.
+    """
+    page = open_window(browser, address, width, dark)
+    visit = Visit(page)
 
-    context.route("**/*", check)
-    visit.page.on("console", lambda message: visit.messages.append(f"{message.type}: {message.text}"))
-    visit.page.on("pageerror", lambda error: visit.messages.append(str(error)))
-    visit.page.on("request", lambda request: visit.under_way.append(request.url))
-    for end in ("requestfinished", "requestfailed"):
-        visit.page.on(end, lambda request: visit.under_way.remove(request.url))
-    visit.page.goto(address)
+    def note(request: Request) -> None:
+        visit.all_requests.append(request.url)
+        if not request.url.startswith((*OWN, address.partition("?")[0])):
+            visit.requests.append(request.url)
+
+    page.on("request", note)
+    page.on("console", lambda message: visit.messages.append(f"{message.type}: {message.text}"))
+    page.on("pageerror", lambda error: visit.messages.append(str(error)))
+    page.add_init_script(script)
+    page.goto(address)
     try:
         yield visit
     finally:
-        context.close()
+        close_window(page)
+
+
+def open_window(browser: Browser, address: str, width: int, dark: bool) -> Page:
+    """An empty window of this size and theme, in the process that the site has already."""
+    context = browser.contexts[0] if browser.contexts else browser.new_context()
+    context.set_default_timeout(PATIENCE_MS)
+    keep_process(context, address)
+    page = context.new_page()
+    page.set_viewport_size({"width": width, "height": HEIGHT})
+    page.emulate_media(color_scheme="dark" if dark else "light")
+    if width <= TELEPHONE:
+        touch = {"enabled": True, "maxTouchPoints": 1}
+        context.new_cdp_session(page).send("Emulation.setTouchEmulationEnabled", touch)
+    return page
+
+
+def keep_process(context: BrowserContext, address: str) -> None:
+    """Keep an empty page of the site open."""
+    site = urlsplit(address)
+    empty = f"{site.scheme}://{site.hostname or ''}{KEPT_OPEN}"
+    if all(page.url != empty for page in context.pages):
+        page = context.new_page()
+        page.route(empty, lambda route: route.fulfill(content_type="text/html", body=""))
+        page.goto(empty)
+
+
+def close_window(page: Page) -> None:
+    """Close the window with all that its page has left in the browser."""
+    context = page.context
+    if not page.is_closed():
+        page.evaluate("localStorage.clear()")
+        page.close()
+    context.clear_cookies()

@@ -19,8 +19,7 @@ from tests.browsers import DESKTOP, PATIENCE_MS, Visit, launched_browser, visiti
 from tests.small_pipelines import SMALL_PIPELINES
 
 QUIET_MOMENTS, MOMENT_MS = 8, 20
-IDLE = "() => new Promise(done => requestIdleCallback(done))"
-"""Until the page's own script has nothing to do: on a busy machine a message that arrived may not be read yet."""
+QUEUE_WATCH = Path(__file__).with_name("queue_watch.js").read_text(encoding="utf-8")
 HARMLESS = ("log:", "info:", "debug:", "warning:")
 
 
@@ -128,22 +127,18 @@ class Visitor:
 
     def sees(self, name: str, text: str, to_come: bool = False) -> None:
         """Wait for the text and, unless more is to come, for the end of what brought it."""
-        expect(self.find(name)).to_contain_text(text)
+        # As a list: of a text alone, playwright describes the whole page to itself each time it is not there yet.
+        expect(self.find(name)).to_contain_text([text])
         if not to_come:
             self.rests()
 
     def rests(self) -> None:
-        """Wait until nothing is under way for a moment.
+        """Wait until all that was asked is answered, and the page has had nothing to do for a moment.
 
         Gradio's script takes the stream of messages that the server is about to close for open. What is asked in these
         milliseconds, sooner than anybody could, is worked on and never shown.
         """
-        quiet, deadline = 0, time.monotonic() + PATIENCE_MS / 1000
-        while quiet < QUIET_MOMENTS:
-            assert time.monotonic() < deadline, self.window.under_way
-            self.page.wait_for_timeout(MOMENT_MS)
-            self.page.evaluate(IDLE)
-            quiet = 0 if any("/queue/" in address for address in self.window.under_way) else quiet + 1
+        self.page.evaluate(f"queueRests({QUIET_MOMENTS}, {MOMENT_MS}, {PATIENCE_MS})")
 
     def download(self, name: str, label: str) -> Path:
         with self.page.expect_download() as download:
@@ -161,7 +156,7 @@ def visit(browser: Browser, address: str) -> Iterator[OpenPage]:
         everybody: list[Visitor] = []
 
         def open_page(width: int = DESKTOP, dark: bool = False, at: str = address, text: str = "exactly") -> Visitor:
-            visitor = Visitor(stack.enter_context(visiting(browser, at, width, dark)))
+            visitor = Visitor(stack.enter_context(visiting(browser, at, width, dark, QUEUE_WATCH)))
             everybody.append(visitor)
             visitor.sees("profile-totals", text)
             return visitor

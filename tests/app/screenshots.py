@@ -18,7 +18,7 @@ import diffprof
 from diffprof.app.setup import Setup
 from diffprof.record.history import History
 from diffprof.render.exports.browser import find_browser
-from tests.app.conftest import Visitor, served
+from tests.app.conftest import QUEUE_WATCH, Visitor, served
 from tests.browsers import DESKTOP, TELEPHONE, Visit
 
 DOCS = Path(__file__).parents[2] / "docs" / "images"
@@ -92,6 +92,7 @@ def main(folder: Path) -> None:
             browser = playwright.chromium.launch(executable_path=find_browser(), args=["--no-sandbox"])
             page = browser.new_page()
             page.set_default_timeout(60_000)
+            page.add_init_script(QUEUE_WATCH)
             page.goto(f"{address}/?model=flux.1-dev,sdxl,sd3.5-medium&gpu=rtx-4090")
             taken(page, folder)
             browser.close()

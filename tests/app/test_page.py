@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import http.client
+import inspect
 import itertools
 import json
+import sys
 import urllib.parse
 from pathlib import Path
 
@@ -13,7 +15,7 @@ from playwright.sync_api import expect
 
 import diffprof
 from diffprof.app.downloads import Downloads
-from diffprof.app.layout import MOST_WAITING, build_page
+from diffprof.app.layout import MOST_WAITING, REST_SECONDS, build_page
 from diffprof.app.server import POLICY
 from diffprof.app.setup import Setup
 from diffprof.render import charts
@@ -153,8 +155,13 @@ def test_gradio_keeps_nothing_of_what_visitors_do(address: str) -> None:
     assert json.loads(send_request(address, "GET", "/config").read()).get("run_history", False) is False
 
 
-def test_the_queue_is_bounded(models: Path) -> None:
-    assert build_page(Setup(), Downloads())._queue.max_size == MOST_WAITING
+def test_the_queue_is_bounded_and_does_no_work_of_its_own(address: str) -> None:
+    queue = build_page(Setup(), Downloads())._queue
+    assert queue.max_size == MOST_WAITING
+    assert queue.sleep_when_free == REST_SECONDS
+    assert "self.sleep_when_free" in inspect.getsource(queue.start_processing)
+    # No sum of all requests so far after each of them.
+    assert queue.ANAYLTICS_CACHE_FREQUENCY == sys.maxsize
 
 
 def test_a_file_of_the_machine_is_not_taken_for_an_upload(address: str, tmp_path: Path) -> None:

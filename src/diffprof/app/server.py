@@ -191,6 +191,8 @@ def _import_gradio() -> Any:
     os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
     # Otherwise Gradio stores what visitors do, in their browsers or on its servers.
     os.environ["GRADIO_RUN_HISTORY"] = "False"
+    # Otherwise it sums up all requests so far after each one, with pandas, for a dashboard that is closed here.
+    os.environ["GRADIO_ANALYTICS_CACHE_FREQUENCY"] = str(sys.maxsize)
     try:
         import gradio
     except ImportError as error:
