@@ -145,7 +145,7 @@ def test_an_accelerator_is_found_however_people_write_it(spelling: str, name: st
         ("abacus", "Unknown accelerator 'abacus'; `diffprof hardware` lists the known ones."),
         ("", "Unknown accelerator ''; `diffprof hardware` lists the known ones."),
         ("NVIDIA", "Unknown accelerator 'NVIDIA'; `diffprof hardware` lists the known ones."),
-        ("RTX 4060 Ti", "RTX 4060 Ti can be rtx-4060-ti-16gb or rtx-4060-ti-8gb; say which."),
+        ("RTX 4060 Ti", "RTX 4060 Ti can mean rtx-4060-ti-16gb or rtx-4060-ti-8gb; choose one of them."),
         ("Apple M3 Max", "Apple publishes no peaks, so Apple M3 Max is not in the catalogue"),
         ("m4-pro", "Apple publishes no peaks, so m4-pro is not in the catalogue"),
     ],

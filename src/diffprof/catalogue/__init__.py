@@ -1,4 +1,4 @@
-"""The catalogue: well known models as data, one TOML file each in ``models/``."""
+"""The catalogue of well-known models, one TOML file each in ``models/``."""
 
 from diffprof.catalogue.entry import Entry, Part, TokenizerFacts
 from diffprof.catalogue.reader import content, entries, find, nearest, unknown_model_message

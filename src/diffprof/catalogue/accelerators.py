@@ -1,4 +1,4 @@
-"""The published peaks of accelerators, from ``hardware.toml`` or a file of the same form, found by name."""
+"""Accelerators by name, with their published numbers from ``hardware.toml`` or a file of the same format."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ else:
 
 FILE = Path(__file__).parent / "hardware.toml"
 FILE_FORMAT = 2
-"""1 had no short names, and ``multiprocessors`` only where one name stands for several chips."""
+"""Version 1 had no short names, and ``multiprocessors`` only for names that several chips share."""
 
 LARGEST_FILE_BYTES = 1024 * 1024
 TERA, GIGA, GIB, MIB = 10**12, 10**9, 1024**3, 1024**2
@@ -33,19 +33,19 @@ DTYPES = ("float32", "tf32", "bfloat16", "float16", "float8", "int8", "float4")
 class Accelerator:
     """One accelerator as its maker describes it; docs/hardware.md says what each number means.
 
-    None stands for a number that is not published, or could not be confirmed.
+    A number that is not published, or could not be confirmed, is None.
     """
 
     name: str
     """The short name: ``h100-sxm``"""
     reported_names: tuple[str, ...]
-    """What torch calls it."""
+    """The names that torch reports."""
     maker: str
     architecture: str
     memory_bytes: int
     bandwidth_bytes_per_second: float
     peak_flops_per_second: Mapping[str, float]
-    """By dtype, and ``tf32``: dense, 16 bit and 8 bit accumulated in float32."""
+    """Dense peaks by dtype, and for ``tf32``; 16-bit and 8-bit products accumulate in float32."""
     source: str
     """Where the numbers were published, unless `sources` names another place."""
     aliases: tuple[str, ...] = ()
@@ -55,23 +55,23 @@ class Accelerator:
     board_power_watts: float | None = None
     host_link: str | None = None
     host_link_bytes_per_second: float | None = None
-    """In one direction."""
+    """Bandwidth to the host in one direction."""
     sources: Mapping[str, str] = field(default_factory=dict)
-    """Field, or dtype of a peak: where that number was published."""
+    """Sources of single numbers, by field or by the dtype of a peak."""
     measured: Mapping[str, float] = field(default_factory=dict)
-    """Numbers of the time model that were measured on it, as in ``efficiency.toml``; empty for published ones."""
+    """Numbers of the time model (see ``efficiency.toml``) that were measured on it; empty if it was not calibrated."""
 
     def source_of(self, number: str) -> str:
-        """Where a number was published: that of a field, or of the peak in a dtype."""
+        """Where a field, or the peak in a dtype, was published."""
         if number in DTYPES:
             return self.sources.get(number) or self.sources.get("peak_flops_per_second") or self.source
         return self.sources.get(number) or self.source
 
 
 def find_accelerator(name: str, among: Sequence[Accelerator] | None = None) -> Accelerator:
-    """The accelerator that a person means by a name: the short one or torch's, in any case, however it is spaced.
+    """Find an accelerator by its short name or by torch's name, ignoring case and spacing.
 
-    `among` are the known ones unless they are given.
+    Searches all known accelerators, or only those of `among`.
     """
     known = accelerators() if among is None else among
     key = _spelling_key(name)
@@ -80,16 +80,16 @@ def find_accelerator(name: str, among: Sequence[Accelerator] | None = None) -> A
     if not key or not found:
         raise RequestError(_unknown(name, known))
     if len(found) > 1:
-        raise RequestError(f"{name} can be {' or '.join(entry.name for entry in found)}; say which.")
+        raise RequestError(f"{name} can mean {' or '.join(entry.name for entry in found)}; choose one of them.")
     return found[0]
 
 
 def match_accelerator(
     reported_name: str, multiprocessors: int | None = None, memory_bytes: int | None = None
 ) -> Accelerator | None:
-    """The accelerator that torch reports by this name; None for one that is not in the file, or only a part of it.
+    """Find the accelerator that torch reports under this name; None if it is unknown, or only a part of a card.
 
-    A name can stand for several: those with other multiprocessors or another memory are not meant.
+    If several accelerators share the name, the number of multiprocessors and the memory decide.
     """
     named = [
         entry for entry in accelerators() if _without_maker(reported_name) in map(_without_maker, entry.reported_names)
@@ -97,25 +97,25 @@ def match_accelerator(
     candidates = [entry for entry in named if _is_whole(entry, multiprocessors)]
     if memory_bytes and len(named) > 1:
         candidates = [entry for entry in candidates if _has_memory(entry, memory_bytes)]
-    # Where nothing tells two apart, the numbers of either may be wrong.
+    # If two cannot be told apart, the numbers of either may be wrong.
     return candidates[0] if len(candidates) == 1 else None
 
 
 @cache
 def accelerators() -> tuple[Accelerator, ...]:
-    """All that are known, in the order of the file."""
+    """All accelerators of the catalogue, in the order of the file."""
     return read_accelerators(FILE)
 
 
 def accelerators_with(path: str | Path) -> tuple[Accelerator, ...]:
-    """Those of a file, then all known ones that it does not replace by one of the same name."""
+    """The accelerators of a file, then those of the catalogue whose names the file does not define."""
     own = read_accelerators(path)
     replaced = {entry.name for entry in own}
     return (*own, *(entry for entry in accelerators() if entry.name not in replaced))
 
 
 def read_accelerators(path: str | Path) -> tuple[Accelerator, ...]:
-    """The accelerators of a TOML file in the form of ``hardware.toml``; each kind of nonsense in it is an error."""
+    """Read the accelerators of a TOML file in the format of ``hardware.toml``; anything invalid is an error."""
     name = Path(path).name
     document = StrictTable(_parse(Path(path)), name)
     if document.take("format", int, None) != FILE_FORMAT:
@@ -133,7 +133,7 @@ def read_accelerators(path: str | Path) -> tuple[Accelerator, ...]:
     return entries
 
 
-# The keys of the file whose source can be named apart, and the fields that they become.
+# Keys of the file that can have their own source, and the fields that they are read into.
 _FIELDS = {
     "multiprocessors": "multiprocessors",
     "memory_gib": "memory_bytes",
@@ -146,11 +146,11 @@ _FIELDS = {
 }
 
 ALL = "all"
-"""Stands for every accelerator, where several can be named."""
+"""The name for all accelerators, in options that take several."""
 SHORT_NAME = re.compile(r"[a-z0-9]+(?:[.-][a-z0-9]+)*")
 _PCIE = re.compile(r"PCIe ([1-6])\.0 x(1|2|4|8|16)")
 
-# What one lane carries in one direction, without line coding (8b/10b, 128b/130b, and the checksums of PCIe 6.0).
+# Bandwidth of one lane in one direction, without encoding (8b/10b, 128b/130b) and the checksums of PCIe 6.0.
 _PCIE_LANE_GB_PER_SECOND = {
     "1": 2.5 / 8 * 8 / 10,
     "2": 5 / 8 * 8 / 10,
@@ -244,23 +244,23 @@ def _parse(path: Path) -> dict[str, Any]:
         raise FileFormatError(f"{path} is not valid TOML ({error}).") from error
 
 
-# Words that are as often left out as written.
+# Words that are often left out.
 _NOISE = re.compile(r"nvidia|geforce|tesla|amd|instinct|radeon|intel|graphics|\(r\)|\(tm\)|[^a-z0-9]")
 
 
 @lru_cache(maxsize=1024)
 def _spelling_key(name: str) -> str:
-    """The name without what people write differently: case, spaces, hyphens and makers."""
+    """Normalize a name: ignore case, spaces, hyphens and makers."""
     return _NOISE.sub("", name.casefold())
 
 
 def _without_maker(name: str) -> str:
-    """Drivers before 2021 leave out the maker."""
+    """Remove the maker, which drivers before 2021 leave out."""
     return name.casefold().removeprefix("nvidia ").strip()
 
 
 def _is_whole(entry: Accelerator, multiprocessors: int | None) -> bool:
-    """Whether this many multiprocessors are the whole card: on RDNA, torch counts pairs of compute units."""
+    """Whether this many multiprocessors are the whole card; on RDNA, torch counts pairs of compute units."""
     if multiprocessors is None or entry.multiprocessors is None:
         return True
     pairs = entry.multiprocessors // 2 if entry.architecture.startswith("rdna") else None
@@ -268,7 +268,7 @@ def _is_whole(entry: Accelerator, multiprocessors: int | None) -> bool:
 
 
 def _has_memory(entry: Accelerator, memory_bytes: int) -> bool:
-    """Whether a device that reports so much can have its memory: error correction takes up to a tenth of it."""
+    """Whether the reported memory fits the entry; error correction takes up to a tenth of it."""
     return 0.85 * entry.memory_bytes < memory_bytes < 1.05 * entry.memory_bytes
 
 
@@ -277,14 +277,14 @@ _APPLE = re.compile(r"(?:apple)?m[1-9](?:pro|max|ultra)?")
 
 def _unknown(name: str, known: Sequence[Accelerator]) -> str:
     if _APPLE.fullmatch(_spelling_key(name)):
-        return f"Apple publishes no peaks, so {name} is not in the catalogue: describe it in a file, as measured."
+        return f"Apple publishes no peaks, so {name} is not in the catalogue; describe it in a file, as measured."
     near = _nearest(name, known)
     meant = f"did you mean {' or '.join(near)}?" if near else "`diffprof hardware` lists the known ones."
     return f"Unknown accelerator {name!r}; {meant}"
 
 
 def _nearest(name: str, known: Sequence[Accelerator]) -> tuple[str, ...]:
-    """Short names of those that `name` is a part of; where there are none, of those that look most like it."""
+    """Short names that contain `name`; if there are none, those that are most similar."""
     import difflib
 
     key = _spelling_key(name)

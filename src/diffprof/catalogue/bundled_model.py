@@ -1,4 +1,4 @@
-"""The small model that comes with diffprof, weights and all (docs/shapes-model.md)."""
+"""The small model that comes with diffprof, including its weights (docs/shapes-model.md)."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from typing import Any
 from diffprof.catalogue.entry import Entry, Part
 
 SHAPES = "shapes"
-"""Its name wherever a model is asked for."""
+"""The name of the bundled model."""
 
 RECOMMENDED = {"num_inference_steps": 20, "guidance_scale": 4.0}
-"""Call arguments; more steps do not make its pictures better, more guidance makes its edges uneven."""
+"""Recommended call arguments: more steps do not improve its images, more guidance makes edges uneven."""
 
 DTYPES = {"F32": "float32", "F16": "float16", "BF16": "bfloat16"}
 
 
 def shapes_folder() -> Path:
-    """Its folder in diffusers layout."""
+    """The folder of the bundled model, in diffusers layout."""
     return Path(__file__).parents[1] / "shapes_model"
 
 
@@ -29,7 +29,7 @@ def is_bundled(model: str | Path) -> bool:
 
 
 def shapes_entry() -> Entry:
-    """What there is to say about it, in the words of the catalogue; read from its files."""
+    """A catalogue entry for the bundled model, read from its files."""
     index = _read(shapes_folder() / "model_index.json")
     parts = {
         slot: _part(slot, *value) for slot, value in index.items() if isinstance(value, list) and value != [None, None]
@@ -74,7 +74,7 @@ def _dtype(parts: dict[str, Part]) -> str:
 
 
 def _tensors(file: Path) -> list[dict[str, Any]]:
-    """Shapes and dtypes, from the file's head: the weights themselves are not read."""
+    """Shapes and dtypes of the weights, from the header of the file."""
     with file.open("rb") as opened:
         head = json.loads(opened.read(int.from_bytes(opened.read(8), "little")))
     return [tensor for name, tensor in head.items() if name != "__metadata__"]

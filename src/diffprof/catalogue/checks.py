@@ -1,4 +1,4 @@
-"""From the tables of a catalogue file to an `Entry`: a wrong or unknown key is an error that names it."""
+"""Read an `Entry` from the tables of a catalogue file, and check every key."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ MEDIA = ("image", "video", "audio")
 YEARS = range(2020, 2100)
 
 FindPart = Callable[[str], Part | None]
-"""The part that ``same_as = "model.slot"`` means."""
+"""Looks up the part that ``same_as = "model.slot"`` refers to."""
 
 
 def read_entry(values: Mapping[str, Any], name: str, find_part: FindPart = lambda reference: None) -> Entry:
-    """The entry that the file ``<name>.toml`` describes; `find_part` knows the parts of other entries."""
+    """Read the entry of the file ``<name>.toml``; `find_part` looks up parts of other entries."""
     table = StrictTable(values, f"the catalogue, {name}", smallest=0)
     if table.take("format", int) != CATALOGUE_FORMAT:
         table.refuse("format", f"must be {CATALOGUE_FORMAT}")
@@ -62,7 +62,7 @@ def _year(table: StrictTable) -> int | None:
 
 
 def read_part(slot: str, values: Any, model: str) -> Part:
-    """A part that is described in the file of the model."""
+    """Read a part that is described in the file itself."""
     table = StrictTable(values, f"the catalogue, {model}: components.{slot}", smallest=0)
     part = Part(
         slot=slot,
@@ -84,7 +84,7 @@ def _is_reference(values: Any) -> bool:
 
 
 def _other_part(slot: str, values: Any, model: str, find_part: FindPart) -> Part:
-    """A part that another model has as well; where that is known from is this model's own."""
+    """Read a part that is the same as one of another model, but has its own source."""
     table = StrictTable(values, f"the catalogue, {model}: components.{slot}", smallest=0)
     reference: str = table.take("same_as", str)
     part = find_part(reference)
@@ -96,7 +96,7 @@ def _other_part(slot: str, values: Any, model: str, find_part: FindPart) -> Part
 
 
 def _with_nones(config: Mapping[str, Any], keys: tuple[str, ...]) -> dict[str, Any]:
-    """The configuration with None at the dotted `keys`: TOML has no null, so they are listed apart."""
+    """Set the dotted `keys` of the configuration to None; TOML has no null, so files list them separately."""
     result = dict(config)
     for key in keys:
         first, _, rest = key.partition(".")

@@ -1,4 +1,4 @@
-"""How much of its peaks an accelerator reaches in practice: fitted numbers, from ``efficiency.toml``."""
+"""The fitted numbers of the time model, from ``efficiency.toml``: what accelerators achieve in practice."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FILE_FORMAT = 1
 
 @dataclass(frozen=True)
 class Number:
-    """A fitted number, what it means and where it came from."""
+    """A fitted number with its meaning and its source."""
 
     value: float
     meaning: str
@@ -33,31 +33,31 @@ class Number:
 
 @dataclass(frozen=True)
 class FittedNumbers:
-    """All of ``efficiency.toml``: numbers for all accelerators, and those of families and single ones that differ."""
+    """The numbers of ``efficiency.toml``: common ones, and exceptions for families and single accelerators."""
 
     shared: Mapping[str, Number]
     families: Mapping[str, Mapping[str, Number]] = field(default_factory=dict)
-    """By family, or by the name of an accelerator."""
+    """The exceptions, by family or by the name of an accelerator."""
 
     def number(self, name: str, family: str = "", accelerator: str = "") -> Number:
-        """A number for an accelerator: its own, its family's, or the one for all."""
+        """The number for an accelerator: its own, else its family's, else the common one."""
         for owner in (accelerator, family, RELATIVES.get(family, "")):
             if name in self.families.get(owner, {}):
                 return self.families[owner][name]
         return self.shared[name]
 
     def efficiency(self, accelerator: Accelerator) -> Efficiency:
-        """The numbers for one accelerator."""
+        """All numbers for one accelerator."""
         family = family_of(accelerator)
         numbers = {name: self.number(name, family, accelerator.name).value for name in NAMES}
         return Efficiency(**{**numbers, **accelerator.measured})
 
     def is_known(self, accelerator: Accelerator) -> bool:
-        """Were there times of this accelerator itself to fit to?"""
+        """Whether the fit used times of this accelerator itself."""
         return accelerator.name in self.families
 
     def with_values(self, values: Mapping[tuple[str, str], float]) -> FittedNumbers:
-        """The same with other values, by family (``""`` for all) and name: what a fit tries."""
+        """A copy with other values, by family (``""`` for all) and name; used by the fit."""
         shared = {name: _with_value(number, values.get(("", name))) for name, number in self.shared.items()}
         families = {
             family: {name: _with_value(number, values.get((family, name))) for name, number in numbers.items()}
@@ -72,13 +72,13 @@ def _with_value(number: Number, value: float | None) -> Number:
 
 GRAPHICS = "-graphics"
 RELATIVES = {"blackwell-graphics": "ada", "cdna4": "cdna3", "cdna2": "cdna3", "cdna": "cdna3"}
-"""Families without times of their own, and the one whose numbers are nearest."""
+"""Families without measured times, and the most similar family, whose numbers they use."""
 
 
 def family_of(accelerator: Accelerator) -> str:
-    """Accelerators that behave alike: an architecture, where chips for graphics are apart from those for computing.
+    """The family of an accelerator: its architecture, with separate families for graphics and compute chips.
 
-    The latter have sixteen times as many matrix as vector operations, the former two to four times.
+    Compute chips have 16 times the matrix throughput of their vector throughput, graphics chips 2 to 4 times.
     """
     peaks = accelerator.peak_flops_per_second
     vector, matrix = peaks.get("float32"), peaks.get("float16")
@@ -89,12 +89,12 @@ def family_of(accelerator: Accelerator) -> str:
 
 @cache
 def fitted_numbers() -> FittedNumbers:
-    """The numbers that diffprof comes with."""
+    """The numbers that are part of diffprof."""
     return read_numbers(FILE)
 
 
 def read_numbers(path: Path) -> FittedNumbers:
-    """The numbers of a file in the form of ``efficiency.toml``."""
+    """Read the numbers of a file in the format of ``efficiency.toml``."""
     document = StrictTable(tomllib.loads(path.read_text(encoding="utf-8")), path.name)
     if document.take("format", int) != FILE_FORMAT:
         document.refuse("format", f"must be {FILE_FORMAT}")

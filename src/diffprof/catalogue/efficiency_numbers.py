@@ -10,53 +10,53 @@ class Efficiency:
     """The numbers of the time model for one accelerator; docs/prediction.md says how each is used."""
 
     product_share: float
-    """Of the peak, what a large matrix product reaches where power does not limit it."""
+    """Share of the peak that a large matrix product achieves if power does not limit it."""
     joules_per_teraflop: float
-    """That a product takes: with the board's power it limits the clock."""
+    """Energy of a product; together with the board's power, it limits the clock."""
     convolution_share: float
-    """Of what a matrix product of the same size reaches."""
+    """Speed of a convolution, relative to a matrix product of the same size."""
     attention_share: float
-    """Of what a matrix product of the same size reaches, by a fused kernel without a mask."""
+    """Speed of fused attention without a mask, relative to a matrix product of the same size."""
     masked_attention_share: float
-    """Of the speed without a mask."""
+    """Speed of attention with a mask, relative to that without."""
     narrow_head_share: float
-    """Of the speed with heads of 128, where they have 64."""
+    """Speed of attention with a head size of 64, relative to 128."""
     bandwidth_share: float
-    """Of the published bandwidth, what elementwise operations reach."""
+    """Share of the published bandwidth that elementwise operations achieve."""
     cache_speedup: float
-    """Of what lies in the L2 cache, against memory."""
+    """Speed of data in the L2 cache, relative to memory."""
     strided_passes: float
-    """Of float32, what is read across memory costs as much as so many times its bytes more; of 16 bits twice that."""
+    """Extra cost of strided reads, in multiples of their bytes for float32; twice as much for 16-bit dtypes."""
     elements_per_clock: float
-    """That a multiprocessor handles where the place of each has to be worked out, as for a broadcast input."""
+    """Elements per clock of a multiprocessor that has to compute the index of each, as for a broadcast input."""
     norm_passes: float
     """How many times a norm reads and writes its elements."""
     conversion_passes: float
-    """How many more times a convolution moves its input and output, to change their layout."""
+    """How many more times a convolution reads and writes its input and output to convert their layout."""
     kernel_seconds: float
-    """That the smallest kernel takes on the device."""
+    """Time of the smallest kernel on the device."""
     operation_seconds: float
-    """That the host needs to launch an operation."""
+    """Time in which the host launches an operation."""
     view_seconds: float
-    """That the host needs for an operation that only changes a shape."""
+    """Host time of an operation that only changes a shape."""
     module_seconds: float
-    """That the host needs to call a module."""
+    """Host time of calling a module."""
     compiled_passes: float
-    """Of the time of all that is neither product nor norm, what is left when it is compiled."""
+    """Remaining share of the time of other operations (neither products nor norms) when compiled."""
     compiled_norm_passes: float
-    """Of the time of norms, what is left when they are compiled."""
+    """Remaining share of the time of norms when compiled."""
     compiled_conversion_passes: float
-    """As `conversion_passes`, compiled: layouts are kept channels-last where possible."""
+    """`conversion_passes` when compiled, which keeps layouts channels-last if possible."""
     compiled_product_speedup: float
-    """Of products, as torch.compile chooses their kernels."""
+    """Speed of products when compiled, because torch.compile chooses other kernels."""
     compiled_host_share: float
-    """Of the host's time, what is left when it is compiled."""
+    """Remaining share of the host's time when compiled."""
     speed: float
-    """Of the products of this accelerator against others of its family."""
+    """Speed of this accelerator's products, relative to its family."""
     spread: float
-    """Standard deviation of the logarithm of measured against predicted times."""
+    """Standard deviation of the logarithm of the ratio of measured to predicted times."""
     host_spread: float
-    """The same for the host's part."""
+    """`spread` for the host's part of the time."""
 
 
 NAMES = tuple(part.name for part in fields(Efficiency))

@@ -1,4 +1,4 @@
-"""Selects models of the catalogue by a word, a family, a task, a year or a licence."""
+"""Select models of the catalogue by word, family, task, year or licence."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from diffprof.errors import RequestError
 
 @dataclass(frozen=True)
 class ModelFilter:
-    """Conditions that a model must meet; an empty one is met by all."""
+    """Conditions that a model must meet; a condition that is None is not checked."""
 
     word: str = ""
-    """In one of its names, its title, its media, its pipeline or its family."""
+    """A word in one of its names, its title, media, pipeline or family."""
     family: str = ""
     task: str = ""
     year: int | None = None
@@ -27,7 +27,7 @@ class ModelFilter:
     def parse(
         cls, word: str | None, *, family: str | None, task: str | None, year: str | None, licence: str | None
     ) -> ModelFilter:
-        """The conditions as they were typed; a `RequestError` says which of them nothing can meet."""
+        """Parse the values of the options; a `RequestError` for a value that no model can meet."""
         if task is not None and task.lower() not in TASKS:
             raise RequestError(f"There is no task {task!r}; {_suggestion(task, TASKS)}")
         if year is not None and not (year.isascii() and year.isdigit() and len(year) == 4):
@@ -41,7 +41,7 @@ class ModelFilter:
         )
 
     def select(self, models: Iterable[Entry]) -> list[Entry]:
-        """The models that meet all conditions; a `RequestError` where there are none."""
+        """The models that meet all conditions; a `RequestError` if there are none."""
         found = [entry for entry in models if self.is_met_by(entry)]
         if not found:
             raise RequestError(self._reason())

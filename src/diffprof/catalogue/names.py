@@ -1,6 +1,6 @@
-"""What a model name means: a model of the catalogue or the bundled one, a folder, a file, a hub id. Without torch.
+"""Resolve model names: a model of the catalogue, the bundled model, a folder, a weight file or a hub id.
 
-Every command, the page and Python ask `resolve`, so that one name is one model everywhere.
+All commands, the page and Python use `resolve`, so that a name means the same model everywhere. Does not need torch.
 """
 
 from __future__ import annotations
@@ -25,34 +25,34 @@ HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
 
 
 class Place(Enum):
-    """Where the configuration of a model is."""
+    """Where the configuration of a model comes from."""
 
     catalogue = "catalogue"
     folder = "folder"
     file = "file"
-    """One weight file, whose header says what it is."""
+    """A single weight file, identified by its header."""
     hub = "hub"
 
 
 @dataclass(frozen=True)
 class ResolvedModel:
-    """The model that a name means."""
+    """The model that a name refers to."""
 
     given: str | Path
     place: Place
     folder: Path | None = None
-    """Where its files are, if they are in a folder."""
+    """The folder of its files, if they are in one."""
     file: Path | None = None
     """The weight file, if it is one."""
 
     @cached_property
     def entry(self) -> Entry | None:
-        """What the catalogue knows about the name, also where its files are in a folder; None for a path."""
+        """The catalogue's entry for the name, even if its files are in a folder; None for a path."""
         return None if looks_like_path(self.given) else find(str(self.given))
 
     @property
     def name(self) -> str:
-        """One name for all that a model of the catalogue answers to, else as it was given."""
+        """The short name of a model of the catalogue, else the name as given."""
         if is_bundled(self.given):
             return SHAPES
         entry = self.entry
@@ -60,9 +60,9 @@ class ResolvedModel:
 
 
 def resolve(model: str | Path) -> ResolvedModel:
-    """The model that the name means; a `RequestError` says that there is none, and what was perhaps meant.
+    """Find the model that a name refers to; a `RequestError` suggests others if there is none.
 
-    A name that is not written as a path means, in this order: the bundled model, a folder below one of
+    A name that is not written as a path is looked up in this order: the bundled model, a folder in one of
     `diffprof.config.MODEL_DIRS`, a model of the catalogue, a folder, a weight file, a model on the hub.
     """
     name = str(model)
@@ -76,7 +76,7 @@ def resolve(model: str | Path) -> ResolvedModel:
         if entry is not None:
             return _user_model(model, entry) or _catalogue_model(model, entry)
     folder = _expand(model)
-    # An empty name would be the current folder.
+    # An empty name would mean the current folder.
     if name and os.path.isdir(folder):  # noqa: PTH112  unlike pathlib's, it takes names of any length
         return _model_in_folder(model, folder)
     if name and os.path.isfile(folder):  # noqa: PTH113
@@ -92,7 +92,8 @@ def resolve(model: str | Path) -> ResolvedModel:
 
 
 def _model_in_folder(model: str | Path, folder: Path) -> ResolvedModel:
-    """The model of a folder: of the hub's cache that revision which is in use, of a single weight file that file."""
+    """The model in a folder: a folder of the hub's cache means its current revision, one with a single weight file
+    means that file."""
     if is_model_folder(folder):
         return ResolvedModel(model, Place.folder, folder)
     current = _current_snapshot(folder)
@@ -105,7 +106,7 @@ def _model_in_folder(model: str | Path, folder: Path) -> ResolvedModel:
 
 
 def _current_snapshot(folder: Path) -> Path | None:
-    """The revision that ``main`` means in a folder of the hub's cache (``models--org--name``), else the only one."""
+    """The revision of ``main`` in a folder of the hub's cache (``models--org--name``), else its only revision."""
     try:
         revisions = sorted((folder / "snapshots").iterdir())
     except OSError:
@@ -119,7 +120,7 @@ def _current_snapshot(folder: Path) -> Path | None:
 
 
 def _short_text(file: Path) -> str:
-    """How a file begins; nothing where a pipe or a device is in its place, which would have no end."""
+    """The beginning of a regular file; empty for a pipe or a device, which may never end."""
     if not file.is_file():
         return ""
     with file.open("rb") as opened:
@@ -127,7 +128,7 @@ def _short_text(file: Path) -> str:
 
 
 def _only_weight_file(folder: Path) -> Path | None:
-    """The one weight file of a folder that holds no configuration."""
+    """The weight file of a folder that has only one, and no configuration."""
     try:
         names = sorted(os.listdir(folder))  # noqa: PTH208  unlike pathlib's, it takes names of any length
     except OSError:
@@ -139,7 +140,7 @@ def _only_weight_file(folder: Path) -> Path | None:
 
 
 def _check_weight_file(file: Path, name: str) -> None:
-    """Refuse what is not a weight file, and one that could run code."""
+    """Refuse files that are not weight files, and pickles, which could run code."""
     ending = file.suffix.lower()
     if ending in PICKLE_ENDINGS:
         raise UnsafeModelError(
@@ -157,7 +158,7 @@ def _check_weight_file(file: Path, name: str) -> None:
 
 def _catalogue_model(model: str | Path, entry: Entry) -> ResolvedModel:
     resolved = ResolvedModel(model, Place.catalogue)
-    vars(resolved)["entry"] = entry  # what the property would look for again
+    vars(resolved)["entry"] = entry  # fills the cached property, which would search again
     return resolved
 
 
@@ -169,28 +170,28 @@ def _user_model(model: str | Path, entry: Entry) -> ResolvedModel | None:
 
 
 def looks_like_path(model: str | Path) -> bool:
-    """Whether a folder is meant, whatever else has that name."""
+    """Whether the name is written as a path, so that it can only mean a folder or a file."""
     name = str(model)
     return isinstance(model, Path) or name.startswith((".", "/", "~")) or "\\" in name
 
 
 def is_model_folder(folder: Path) -> bool:
-    """Whether a model in diffusers layout is there, as far as this process may look."""
-    # Not pathlib's, which raises where it may not look, or for a long name.
+    """Whether the folder has a model in diffusers layout; False if it cannot be read."""
+    # Not pathlib's, which raises without permission, or for a long name.
     return any(os.path.isfile(folder / name) for name in (INDEX, MODULAR_INDEX))  # noqa: PTH113
 
 
 def find_in_model_dirs(name: str) -> Path | None:
-    """The model folder inside one of `MODEL_DIRS`, by its name there or its whole path.
+    """Find a model folder inside one of `MODEL_DIRS`, by its name there or its whole path.
 
-    A catalogue model is found under any of its names.
+    A catalogue model is found by any of its names.
     """
     parents = settings.MODEL_DIRS
     entry = find(name) if parents else None
     for parent in map(Path.absolute, parents):
         root = Path(os.path.normpath(parent))
         for known in entry.names if entry else (name,):
-            # Without looking at the disk: `..` must not lead out, while a symbolic link of the owner may.
+            # Compared as text: `..` must not lead out of the folder, but the owner's symbolic links may.
             folder = Path(os.path.normpath(parent / known))
             if folder != root and folder.is_relative_to(root) and is_model_folder(folder):
                 return folder
@@ -201,7 +202,7 @@ def _expand(model: str | Path) -> Path:
     try:
         return Path(model).expanduser()
     except RecursionError:
-        raise  # a kind of RuntimeError that says nothing about homes
+        raise  # a RuntimeError that is not about the home directory
     except RuntimeError:
-        # "~nobody": there is no such user, so it is a name like any other.
+        # "~nobody": there is no such user, so it is an ordinary name.
         return Path(model)

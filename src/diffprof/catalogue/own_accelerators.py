@@ -1,4 +1,4 @@
-"""Accelerators of the user: those that `diffprof hardware calibrate` measured, and those of a file."""
+"""The user's own accelerators: measured by `diffprof hardware calibrate`, or from a file."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from diffprof.record.atomic_files import replace_file
 
 
 def own_file() -> Path:
-    """Where measured accelerators are kept: next to the user's settings."""
+    """The file of measured accelerators, next to the user's settings."""
     return settings.user_file().with_name("hardware.toml")
 
 
 def known_accelerators(file: Path | None = None) -> tuple[Accelerator, ...]:
-    """Those of the file, then the user's own, then the catalogue's; a name counts once."""
+    """All accelerators: of the file, the user's own, and of the catalogue; the first of each name wins."""
     own = read_accelerators(file) if file else ()
     measured = read_accelerators(own_file()) if own_file().is_file() else ()
     return tuple({entry.name: entry for entry in reversed((*own, *measured, *accelerators()))}.values())[::-1]
 
 
 def keep_accelerator(entry: Accelerator, file: Path | None = None) -> Path:
-    """Write an accelerator to the user's file, in place of one of the same name."""
+    """Write an accelerator to the user's file, replacing one of the same name."""
     target = file or own_file()
     others = [kept for kept in read_accelerators(target) if kept.name != entry.name] if target.is_file() else []
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -41,7 +41,7 @@ def keep_accelerator(entry: Accelerator, file: Path | None = None) -> Path:
 
 
 def accelerators_toml(entries: list[Accelerator]) -> str:
-    """The accelerators as a file that `read_accelerators` reads."""
+    """The text of a file that `read_accelerators` can read."""
     blocks = [f"format = {FILE_FORMAT}"]
     blocks += ["\n".join(["[[accelerator]]", *_lines(entry)]) for entry in entries]
     return "\n\n".join(blocks) + "\n"

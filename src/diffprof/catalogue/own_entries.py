@@ -1,4 +1,4 @@
-"""A user's own entries: a folder of files like those of the catalogue, which comes first."""
+"""The user's own catalogue entries, in a folder that takes precedence over diffprof's."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,99}")
 
 
 def suggest_name(source: str | Path) -> str:
-    """A short name for a folder, a file or a hub id, made of its last part."""
+    """Make a short name from the last part of a folder, a file or a hub id."""
     last = re.split(r"[/\\]", str(source).rstrip("/\\"))[-1].lower()
     plain = re.sub(r"\.(safetensors|gguf)$", "", last)
     return re.sub(r"[^a-z0-9._-]+", "-", plain).strip("-._")[:100]
 
 
 def check_name(name: str, may_replace: bool) -> None:
-    """Refuse a name that no entry can have, or, unless it may be replaced, one that a model has already."""
+    """Refuse an invalid name and, unless it may be replaced, the name of an existing model."""
     if not NAME.fullmatch(name) or is_bundled(name):
         raise RequestError(f"{name!r} cannot be the name of a model; use lowercase letters, digits, dots and hyphens.")
     taken = find(name)
@@ -36,7 +36,7 @@ def check_name(name: str, may_replace: bool) -> None:
 
 
 def save_entry(entry: Entry, may_replace: bool = False) -> Path:
-    """Write a user's own entry; every door knows the model by its name from now on."""
+    """Write a user's own entry; all commands, the page and Python then know the model by its name."""
     check_name(entry.name, may_replace)
     folder: Path = settings.CATALOGUE_DIR
     check_folder(folder)

@@ -1,4 +1,4 @@
-"""Finding and reading the catalogue's files: a user's own entries first, then those that come with diffprof."""
+"""Find and read entries of the catalogue: the user's own first, then those that come with diffprof."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ LARGEST_ENTRY_BYTES = 4 * 1024 * 1024
 
 
 def entries() -> tuple[Entry, ...]:
-    """All models of the catalogue: the user's own, then the others, each by name."""
+    """All entries of the catalogue: the user's own, then diffprof's, each sorted by name."""
     own = _files(settings.CATALOGUE_DIR)
     others = [path for path in _files(FOLDER).values() if path.stem not in own]
     return tuple(_entry(path) for path in (*own.values(), *others))
 
 
 def find(name: str) -> Entry | None:
-    """The model with this short name, alias or hub id, in any case; None when the catalogue does not have it."""
+    """Find a model by its short name, alias or hub id, ignoring case; None if the catalogue does not have it."""
     path = _path(name)
     return _entry(path) if path else None
 
 
 def nearest(name: str, count: int = 3) -> tuple[str, ...]:
-    """Short names of the models whose names look most like `name`, the likeliest first."""
+    """Short names of the models whose names are most similar to `name`, the best first."""
     import difflib
 
     lowered = name.lower()
@@ -53,14 +53,14 @@ def nearest(name: str, count: int = 3) -> tuple[str, ...]:
 
 
 def unknown_model_message(name: str) -> str:
-    """The sentence for an unknown model, with the names most like it."""
+    """The error message for an unknown model, with the most similar names."""
     near = nearest(name)
     hint = f"did you mean {' or '.join(near)}?" if near else "`diffprof models` lists the known ones."
     return f"Unknown model {name!r}; {hint}"
 
 
 def content(name: str) -> bytes | None:
-    """The bytes of the model's file and of those it refers to: all that the catalogue says about it follows."""
+    """The bytes of the model's file and of the files it refers to, which determine its entry."""
     path = _path(name)
     if path is None:
         return None
@@ -87,13 +87,13 @@ def _path(name: str) -> Path | None:
 
 @lru_cache(maxsize=1024)
 def _shipped_path(folder: Path, lowered: str) -> Path | None:
-    """Once for each name: these files stay as they are."""
+    """Cached, because diffprof's own files do not change."""
     return _path_in(folder, lowered)
 
 
 def _path_in(folder: Path, lowered: str) -> Path | None:
     direct = folder / f"{lowered}.toml"
-    # The usual case needs no other file; a hub id has a slash and is never a file name.
+    # The usual case: the name is that of a file, and no other file has to be read. A hub id has a slash.
     if "/" not in lowered and "\\" not in lowered and os.path.isfile(direct):  # noqa: PTH113  takes any name
         return direct
     index = _index(folder)
@@ -101,24 +101,24 @@ def _path_in(folder: Path, lowered: str) -> Path | None:
 
 
 def _files(folder: Path) -> dict[str, Path]:
-    """The entries of a folder by name, in their order."""
+    """The files of a folder by name, sorted."""
     try:
         found = [folder / name for name in os.listdir(folder) if name.endswith(".toml") and name[0] != "."]  # noqa: PTH208
     except OSError:
         return {}
-    # By stem: with the ending, "sd-2.1-base" would come before "sd-2.1".
+    # Sorted without the ending, with which "sd-2.1-base" would come before "sd-2.1".
     return {path.stem: path for path in sorted(found, key=lambda path: path.stem)}
 
 
 def _index(folder: Path) -> Mapping[str, Path]:
-    """Every name in lower case and the file it stands for."""
+    """The file of each name, in lower case."""
     if folder == FOLDER:
         return _shipped_index(folder)
     return {name.lower(): path for path in _files(folder).values() for name in _names(path)}
 
 
 def _plain_index(folder: Path) -> Mapping[str, Path]:
-    """The same by names without punctuation, as people type them: ``wan22-t2v-a14b``."""
+    """The file of each name without punctuation, as people type it: ``wan22-t2v-a14b``."""
     if folder == FOLDER:
         return _shipped_plain_index(folder)
     return {_normalize_name(name): path for name, path in _index(folder).items()}
@@ -139,7 +139,7 @@ def _normalize_name(name: str) -> str:
 
 
 def _names(path: Path) -> Iterator[str]:
-    """Only the head of the file, which has the names, is parsed."""
+    """The names in a file; only its first lines, which have them, are parsed."""
     text = _text(path)
     first_table = re.search(r"^\[", text, re.MULTILINE)
     head = _parse(text[: first_table.start()] if first_table else text, path)
@@ -154,13 +154,13 @@ def _entry(path: Path) -> Entry:
 
 @lru_cache(maxsize=1024)
 def _read(path: Path, changed_ns: int, size: int) -> Entry:
-    """Once for each state of a file: a user may change an entry while the page runs."""
+    """Cached by the time of the last change, because users may edit entries while the page runs."""
     return read_entry(_parse(_text(path), path), path.stem, _find_part)
 
 
 @cache
 def _find_part(reference: str) -> Part | None:
-    """The part that ``model.slot`` means: one that is described in an entry that comes with diffprof."""
+    """Find the part ``model.slot`` in an entry that comes with diffprof."""
     name, _, slot = reference.rpartition(".")
     path = FOLDER / f"{name}.toml"
     values = _parse(_text(path), path).get("components", {}).get(slot) if path.is_file() else None

@@ -1,4 +1,4 @@
-"""The settings that a model's maker recommends, used where a request says nothing; one rule for all commands."""
+"""Add the settings that a model's authors recommend to requests that leave them out."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ DECIDED_BY = {
     "num_frames": ("latents", "video"),
     "negative_prompt": ("prompt_embeds", "negative_prompt_embeds"),
 }
-"""Arguments that say what another one would say: with one of them, nothing is recommended for it."""
+"""Arguments that replace others: if the request has one of them, the other is not recommended."""
 
 
 def add_recommended(request: Request, model: ResolvedModel | None = None) -> Request:
-    """The request with what is recommended for its model and not in it; the same one for the pipeline's defaults.
+    """Add recommended settings that the request does not have, unless it asks for the pipeline's defaults.
 
-    `model` is what its name means, where that is known. A component that is called by itself has no call arguments.
+    `model` is the resolved model, if the caller has it. Requests of a single component get none.
     """
     if request.pipeline_defaults or request.component is not None:
         return request
@@ -41,7 +41,7 @@ def add_recommended(request: Request, model: ResolvedModel | None = None) -> Req
 
 
 def recommended_settings(model: ResolvedModel) -> Mapping[str, Any]:
-    """The recommended call arguments of a model; none for an unknown model, or for another pipeline."""
+    """The recommended call arguments of a model; empty for an unknown model, or another pipeline class."""
     if is_bundled(model.given):
         return RECOMMENDED
     entry = model.entry
@@ -52,12 +52,12 @@ def recommended_settings(model: ResolvedModel) -> Mapping[str, Any]:
 
 def _is_decided(name: str, arguments: Iterable[str]) -> bool:
     given = set(arguments)
-    # A second guidance scale follows the first unless it is given: one that was recommended must not outlive it.
+    # By default, a second guidance scale is equal to the first, so it is not recommended if the first is given.
     return name in given or name.removesuffix("_2") in given or bool(given & set(DECIDED_BY.get(name, ())))
 
 
 def _pipeline_of(model: ResolvedModel) -> str | None:
-    """The class that a folder names; whoever opens the folder says what is wrong with it."""
+    """The pipeline class that a folder names; None if it cannot be read, which opening the folder will report."""
     try:
         index = json.loads((model.folder / INDEX).read_text(encoding="utf-8")) if model.folder else None
     except (OSError, ValueError, RecursionError):

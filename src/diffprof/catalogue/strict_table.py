@@ -1,4 +1,4 @@
-"""A table of a TOML file that is checked key by key: a wrong, missing or unknown key is an error that names it."""
+"""Read a table of a TOML file strictly: a wrong, missing or unknown key is an error that names it."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from diffprof.errors import FileFormatError
 _KINDS = {int: "a whole number", str: "a text", list: "a list", dict: "a table"}
 _REQUIRED = object()
 LARGEST = 1e9
-"""Of any number, in its unit, such as GiB or TFLOP/s: more is no accelerator."""
+"""The largest number, in any unit, such as GiB or TFLOP/s, that an accelerator can have."""
 LARGEST_WHOLE = 2**63 - 1
-"""Of parameters, bytes and the like: more is no model."""
+"""The largest integer, such as a number of parameters, that a model can have."""
 
 
 class StrictTable:
-    """A table of the file: hands out each key once, and knows at the end which keys have no meaning."""
+    """A table of the file. Each key is taken once; `finish` refuses those that are left."""
 
     def __init__(self, values: Any, where: str, smallest: int = 1) -> None:
         self.where, self.smallest = where, smallest
@@ -42,18 +42,18 @@ class StrictTable:
         return value
 
     def number(self, key: str, required: bool = True) -> float:
-        """A number above 0; 0 for one that may be missing, and is."""
+        """A number above 0; 0 if it is missing and not required."""
         self.taken.add(key)
         if key not in self.values:
             return self.refuse(key, "is missing") if required else 0
         value: object = self.values[key]
         is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-        if not is_number or value != value:  # nan is not even itself
+        if not is_number or value != value:  # not a number
             self.refuse(key, f"must be a number, not {value!r}")
         assert isinstance(value, (int, float))
         if value <= 0:
             self.refuse(key, f"must be more than 0, not {value}")
-        # Compared, not converted: a whole number can be too large for a fraction.
+        # Compared before it is converted: an integer can be too large for a float.
         if value >= LARGEST:
             self.refuse(key, f"must be below {LARGEST:,.0f}")
         return float(value)

@@ -1,4 +1,4 @@
-"""Writes an entry of the catalogue as the TOML file that it is read from."""
+"""Write an entry of the catalogue as a TOML file."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ HEAD = (
 
 
 def entry_toml(entry: Entry, references: Mapping[str, str] | None = None) -> str:
-    """The file of an entry; `references` are the slots that are the same as a part of another entry, ``model.slot``."""
+    """The text of the file; `references` are slots that are the same as a part ``model.slot`` of another entry."""
     head: dict[str, Any] = {"format": CATALOGUE_FORMAT, "name": entry.name}
     head |= {key: getattr(entry, key) for key in HEAD if getattr(entry, key)}
     lines = [*_pairs(head), *_list_lines("unconfirmed", entry.unconfirmed)]
@@ -61,7 +61,7 @@ def _tokenizer_values(facts: TokenizerFacts) -> dict[str, Any]:
 
 
 def _none_keys(config: Mapping[str, Any]) -> Iterator[str]:
-    """Dotted: TOML has no null, so the file lists them apart."""
+    """The dotted keys of None values; TOML has no null, so the file lists them separately."""
     for key, value in config.items():
         if value is None:
             yield key
@@ -78,7 +78,7 @@ def _without_nones(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _table(place: tuple[str, ...], values: Mapping[str, Any]) -> list[str]:
-    """A table and, after its own values, the tables in it."""
+    """The lines of a table: its own values, then nested tables."""
     own = {key: value for key, value in values.items() if not isinstance(value, Mapping)}
     inner = {key: value for key, value in values.items() if isinstance(value, Mapping)}
     lines = ["", f"[{'.'.join(map(_key, place))}]", *_pairs(own)]
@@ -92,7 +92,7 @@ def _pairs(values: Mapping[str, Any]) -> list[str]:
 
 
 def _list_lines(key: str, texts: Sequence[str]) -> list[str]:
-    """A list of sentences, one in each line."""
+    """A list of strings, one on each line."""
     return [f"{key} = [", *(f"  {_value(text)}," for text in texts), "]"] if texts else []
 
 
@@ -109,7 +109,7 @@ def _value(value: Any) -> str:
     if isinstance(value, int):
         return str(value)
     if isinstance(value, str):
-        # A JSON text is one of TOML but for one character, which JSON writes as it is.
+        # JSON strings are valid in TOML, except for one character that JSON does not escape.
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
     if isinstance(value, Mapping):
         return "{ " + ", ".join(_pairs(value)) + " }" if value else "{}"

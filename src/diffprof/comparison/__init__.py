@@ -1,4 +1,4 @@
-"""Comparing profiles: what differs between them, whether a difference in time is real, and the gate.
+"""Compare profiles: what differs between them, whether a difference in time is significant, and the gate.
 
 from diffprof.comparison import compare
 

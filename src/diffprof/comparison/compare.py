@@ -1,4 +1,4 @@
-"""Two or more profiles side by side: how their conditions, their counts and their times differ."""
+"""Compare two or more profiles: their conditions, counts and times."""
 
 from __future__ import annotations
 
@@ -26,37 +26,37 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Pair:
-    """What changed from one profile to another."""
+    """The changes from one profile to another."""
 
     conditions: tuple[Condition, ...]
-    """The conditions in which the two differ: to be read before any number."""
+    """Conditions that differ, which can explain other differences."""
     totals: tuple[CountChange, ...]
     components: tuple[ComponentChange, ...]
     parts: tuple[PartChange, ...]
     """Calls, operations and modules that were added, removed or changed."""
     times: tuple[TimeChange, ...]
-    """Empty if one of the two was only counted."""
+    """Changes of times; empty if one of the two was only counted."""
     predictions: tuple[PredictedChange, ...] = ()
-    """On the accelerators that were named."""
+    """Predicted changes on the requested accelerators."""
     memory: MemoryChange | None = None
-    """None if one of the two was only counted."""
+    """The change of measured memory; None if one of the two was only counted."""
     profiles: tuple[Profile, ...] = ()
-    """The two."""
+    """The two profiles."""
 
 
 @dataclass(frozen=True, repr=False)
 class Comparison(Displayed):
-    """Profiles side by side; each of the others is compared with the first."""
+    """A comparison of several profiles, each with the first."""
 
     names: tuple[str, ...]
-    """Each of them once."""
+    """Unique names of the profiles."""
     profiles: tuple[Profile, ...]
     conditions: tuple[Condition, ...]
-    """The conditions in which any of them differ."""
+    """The conditions in which any of the profiles differ."""
     pairs: tuple[Pair, ...]
     """The first with the second, the first with the third..."""
     images: tuple[ImageDifference, ...] = ()
-    """Of the pairs that have images."""
+    """Differences of the images, for pairs that have them."""
     growth: Growth | None = None
     """How the cost of the models grows with size and steps, if that was requested."""
 
@@ -64,7 +64,7 @@ class Comparison(Displayed):
         return f"<Comparison of {', '.join(self.names)}>"
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything that differs, as ``--json`` prints it: dictionaries, lists, texts and exact numbers."""
+        """All differences as plain dictionaries, lists, strings and exact numbers, as ``--json`` prints them."""
         return cast("dict[str, Any]", json.loads(find_function("diffprof.comparison.views.data:comparison_json")(self)))
 
     def report(self, path: str | Path) -> Path:
@@ -83,9 +83,9 @@ def compare(
 ) -> Comparison:
     """Compare each profile with the first; names that occur more than once are numbered.
 
-    `images` are the files that the profiles generated, None for a profile without one. With `count`, each of the
-    `models` is counted at more sizes and steps; a saved profile is None among them, and one point of its curve. Memory
-    and time are predicted for the `accelerators`.
+    `images` are the generated files, None for a profile without one. With `count`, each of the `models` is also counted
+    at other sizes and steps; `models` has None for a saved profile, which is a single point of the curves. Memory and
+    time are predicted for the `accelerators`.
     """
     if len(profiles) < 2:
         raise RequestError(f"A comparison needs at least two profiles, not {len(profiles)}.")
@@ -107,7 +107,7 @@ def compare_two(before: Profile, after: Profile) -> Comparison:
 
 
 def compare_pair(before: Profile, after: Profile, accelerators: Sequence[str] = ()) -> Pair:
-    """What changed from `before` to `after`, also in what is predicted for accelerators."""
+    """The changes from `before` to `after`, including predictions for accelerators."""
     return Pair(
         conditions=differing_conditions((before, after)),
         totals=total_changes(before, after),
@@ -121,7 +121,7 @@ def compare_pair(before: Profile, after: Profile, accelerators: Sequence[str] = 
 
 
 def _predictions(before: Profile, after: Profile, accelerators: Sequence[str]) -> tuple[PredictedChange, ...]:
-    """Predicting needs numpy, comparing does not."""
+    """Imported here, because only predictions need numpy."""
     if not accelerators:
         return ()
     from diffprof.comparison.predictions import predicted_changes
@@ -130,7 +130,7 @@ def _predictions(before: Profile, after: Profile, accelerators: Sequence[str]) -
 
 
 def unique_names(names: Sequence[str]) -> list[str]:
-    """The names, with a number after those that occur more than once."""
+    """Add a number to names that occur more than once."""
     return [
         name if names.count(name) == 1 else f"{name} ({list(names[: place + 1]).count(name)})"
         for place, name in enumerate(names)

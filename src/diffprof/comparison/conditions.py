@@ -1,4 +1,4 @@
-"""The conditions in which profiles differ: to be read before any of their numbers."""
+"""The conditions in which profiles differ: request, dtypes, versions, device."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from diffprof.record.recorded_request import Environment
 REQUEST, DEFAULT, DTYPE, VERSION, DEVICE, MEASUREMENT = (
     "request", "default", "dtype", "version", "device", "measurement",
 )  # fmt: skip
-"""The groups of conditions, in the order in which they are shown."""
+"""The groups of conditions, in the order of display."""
 
 NAMED_SOURCES = ("catalogue", "hub")
-"""Sources in which a name means the same model everywhere; a folder or a live pipeline can have any name."""
+"""Sources whose names identify a model everywhere; a folder or a live pipeline can have any name."""
 
 
 @dataclass(frozen=True)
 class Condition:
-    """One condition that is not the same for all profiles."""
+    """A condition that differs between profiles."""
 
     group: str
     name: str
     values: tuple[Any, ...]
-    """One for each profile, as plain values; None if a profile has none."""
+    """The plain value of each profile; None if a profile has none."""
 
 
 def differing_conditions(profiles: Sequence[Profile]) -> tuple[Condition, ...]:
@@ -35,15 +35,15 @@ def differing_conditions(profiles: Sequence[Profile]) -> tuple[Condition, ...]:
 
 
 def request_differences(conditions: Iterable[Condition]) -> tuple[Condition, ...]:
-    """The conditions that make it another request: the counts then differ because of what was requested.
+    """The conditions that make the requests different, so that different counts are expected.
 
-    Another version is not another request, nor is a default that changed with it: a gate has to find these.
+    Versions, and defaults that changed with them, are not among them: a gate has to detect their effect.
     """
     return tuple(condition for condition in conditions if condition.group == REQUEST and condition.name != FOLDER)
 
 
 def device_differences(conditions: Iterable[Condition]) -> tuple[Condition, ...]:
-    """The conditions under which times say nothing about the code."""
+    """The conditions of the device, whose difference makes times incomparable."""
     return tuple(condition for condition in conditions if condition.group == DEVICE)
 
 
@@ -53,16 +53,16 @@ FOLDER = "folder"
 
 @dataclass(frozen=True)
 class Comparable:
-    """Whether a difference between profiles is one of the code."""
+    """Whether counts and times can be compared."""
 
     counts: bool
-    """False if different work was requested, or the same size was not computed at the same size."""
+    """False if the requests differ, or if the same size was computed at different sizes."""
     times: bool | None
-    """False on different devices too; None where not all of them were measured."""
+    """Also False for different devices; None if not all profiles were measured."""
 
 
 def comparable(profiles: Sequence[Profile], conditions: Iterable[Condition]) -> Comparable:
-    """Whether the counts and the times of profiles that differ in these conditions may be compared."""
+    """Whether the counts and times of profiles with these differing conditions can be compared."""
     found = tuple(conditions)
     computed = [profile.computed_size for profile in profiles]
     counts = not request_differences(found) and all(size == computed[0] for size in computed)
@@ -87,7 +87,7 @@ def _conditions(profiles: Sequence[Profile]) -> Iterable[Condition]:
         yield each(REQUEST, name, partial(_change, name))
     yield each(REQUEST, "dtype", lambda profile: profile.request.dtype)
     for name in _names(profile.request.defaults for profile in profiles):
-        # The executed value may not be the requested one: that is shown if all requested the same.
+        # The executed value can differ from the requested one; it is shown if all requested the same.
         if name not in requested or _are_equal([_requested_value(name, profile) for profile in profiles]):
             yield each(DEFAULT, name, partial(_executed_value, name))
     for slot in _names(profile.components for profile in profiles):
@@ -120,7 +120,7 @@ def _version(name: str, profile: Profile) -> Any:
 
 
 def _measured_conditions(profiles: Sequence[Profile]) -> Iterable[Condition]:
-    """The conditions of measured runs: a profile that was only counted has no device."""
+    """The conditions of measured runs; profiles that were only counted have no device."""
     measured = [profile.measured for profile in profiles]
     known = [run for run in measured if run is not None]
     if len(known) > 1:

@@ -1,4 +1,4 @@
-"""The counts of profiles side by side: exact integers that do not depend on the machine."""
+"""Compare the counts of profiles, which are exact and do not depend on the machine."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ class CountChange:
 
     @property
     def ratio(self) -> float | None:
-        """After to before; None if it was 0 before."""
+        """`after` divided by `before`; None if it was 0 before."""
         return self.after / self.before if self.before else None
 
 
 @dataclass(frozen=True)
 class ComponentChange:
-    """One slot of the pipeline before and after."""
+    """One component before and after."""
 
     component: str
     change: str
@@ -46,7 +46,7 @@ def peak_memory(profile: Profile) -> int:
     return counted_peak_bytes(profile)
 
 
-# By the names of the limits of the gate, in the order in which they are shown.
+# Under the names that limits of the gate use, in the order of display.
 METRICS: Mapping[str, Callable[[Profile], int]] = {
     "macs": lambda profile: profile.total.macs,
     "flops": lambda profile: profile.total.flops,
@@ -81,12 +81,12 @@ BYTES = ("weights", "peak_memory", "bytes", "read_bytes", "written_bytes")
 
 
 def total_changes(before: Profile, after: Profile) -> tuple[CountChange, ...]:
-    """Every metric of the whole generation, equal ones too."""
+    """Every metric of the whole generation, including unchanged ones."""
     return tuple(CountChange(name, metric(before), metric(after)) for name, metric in METRICS.items())
 
 
 def component_changes(before: Profile, after: Profile) -> tuple[ComponentChange, ...]:
-    """Every component of either, those of `before` first; one that is missing counts as 0."""
+    """All components of both profiles, those of `before` first; a missing one counts as 0."""
     slots = dict.fromkeys([*before.components, *after.components])
     return tuple(_component(slot, before.components.get(slot), after.components.get(slot)) for slot in slots)
 

@@ -1,4 +1,4 @@
-"""How the cost of models grows with the size of the image and with the denoising steps."""
+"""Curves of the cost of models over the size of the image and the denoising steps."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from diffprof.record.profile import Profile
 SCALES = (0.5, 0.75, 1, 1.25, 1.5)
 STEPS = (1, 10, 20, 30, 50)
 SIDE_MULTIPLE = 64
-"""Nearly all models accept sides that are multiples of it."""
+"""Nearly all models accept sides that are multiples of this."""
 
 STEP_NAMES = ("num_inference_steps", "prior_num_inference_steps", "steps")
-"""What pipelines call the denoising steps; a request uses the first name, which each pipeline understands."""
+"""The names of the step argument; requests use the first, which is translated for each pipeline."""
 
 Requests = Mapping[int, Mapping[str, Any]]
-"""Positions on an axis, with the call arguments to count at each."""
+"""The call arguments to count with, by the position on the axis."""
 
 Count = Callable[[str, Mapping[str, Any]], Profile]
-"""Counts a model, with these call arguments in addition to those of the request."""
+"""Counts a model with additional call arguments."""
 
 
 @dataclass(frozen=True)
@@ -38,14 +38,14 @@ class Growth:
     """The exact cost of the compared models at several sizes and step counts."""
 
     sizes: Sequence[Curve]
-    """Over the pixels of the image."""
+    """Curves over the pixels of the image."""
     steps: Sequence[Curve]
     notes: Sequence[str] = ()
-    """What could not be counted, and why."""
+    """Messages about points that could not be counted."""
 
 
 def growth(models: Sequence[str | None], names: Sequence[str], profiles: Sequence[Profile], count: Count) -> Growth:
-    """Curves over size and steps; a saved profile has None for its model, and is one point."""
+    """Count the curves over size and steps; a saved profile, whose model is None, is a single point."""
     notes: list[str] = []
 
     def curve(place: int, requests: Requests, own_place: int | None) -> Curve:
@@ -79,7 +79,7 @@ def denoising_steps(profile: Profile) -> int | None:
 
 
 def size_requests(profile: Profile) -> Requests:
-    """Sizes from 0.5 to 1.5 times the sides of the profile, by pixels."""
+    """Requests with sides from 0.5 to 1.5 times those of the profile, by pixels."""
     width, height = _int_argument(profile, "width"), _int_argument(profile, "height")
     if not width or not height:
         return {}
@@ -91,7 +91,7 @@ def size_requests(profile: Profile) -> Requests:
 
 
 def step_requests(profile: Profile) -> Requests:
-    """Step counts from one to many."""
+    """Requests with different numbers of steps."""
     return {count: {"num_inference_steps": count} for count in STEPS} if denoising_steps(profile) else {}
 
 

@@ -1,4 +1,4 @@
-"""Whether generation costs more than its limits allow: limits on counts, and on times where the noise permits."""
+"""Check a profile against limits on its counts and times, relative to a baseline."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ COUNTED = "macs=+0%,parameters=+0%,peak_memory=+2%,calls=+0"
 """The default limits of counts."""
 
 TIMED = "time=+5%,cpu_time=+5%"
-"""The default limits of times: most changes that matter are larger, most noise of a quiet machine is smaller."""
+"""The default limits of times: above most noise of a quiet machine, below most changes that matter."""
 
-# The times that are not those of a section.
+# Times other than those of sections.
 TIMES = {"time": CALL, "cpu_time": CPU_TIME, "step_time": STEP}
 
 PREDICTED_MEMORY, PREDICTED_TIME = "predicted_memory", "predicted_time"
 PREDICTED = (PREDICTED_MEMORY, PREDICTED_TIME)
-"""What is predicted for an accelerator, which stands in brackets: predicted_time[h100-sxm]."""
+"""Predicted metrics; their accelerator is given in brackets: predicted_time[h100-sxm]."""
 
 _LIMIT = re.compile(
     r"(?P<figure>[a-z_]+)(?:\[(?P<accelerator>[^\]=]+)\])?(?:\.(?P<part>[^=]+))?="
@@ -48,7 +48,7 @@ _UNITS = {
 
 @dataclass(frozen=True)
 class GateLimit:
-    """How much a metric may grow, or be."""
+    """The maximum growth or the maximum value of a metric."""
 
     figure: str
     """The metric: one of `METRICS`, `TIMES` or `PREDICTED`."""
@@ -58,9 +58,9 @@ class GateLimit:
     """A share of the baseline (0.05 is 5 %) if it is relative, else in the unit of the metric."""
     relative: bool
     ceiling: bool = False
-    """Is it the most that the metric may be, whatever the baseline has? Else it is how much it may grow."""
+    """Whether it limits the value itself instead of its growth."""
     accelerator: str | None = None
-    """That something is predicted for."""
+    """The accelerator of a predicted metric."""
 
     @property
     def name(self) -> str:
@@ -80,9 +80,9 @@ class GateCheck:
     limit: GateLimit
     outcome: str
     figure: CountChange | None = None
-    """For a count."""
+    """The change of a count."""
     time: TimeChange | None = None
-    """For a time."""
+    """The change of a time."""
 
 
 @dataclass(frozen=True)
@@ -140,7 +140,7 @@ def default_limits(pair: Pair) -> tuple[GateLimit, ...]:
 
 
 def parse_limits(text: str) -> tuple[GateLimit, ...]:
-    """The limits of ``macs=+0%,peak_memory=+100MB,weights=24GB,time.vae_decode=+5%``.
+    """Parse limits such as ``macs=+0%,peak_memory=+100MB,weights=24GB,time.vae_decode=+5%``.
 
     With a sign or in percent, a limit is on growth; an amount with a unit and no sign is a ceiling.
     """
@@ -178,7 +178,7 @@ def _check_metric(figure: str) -> None:
 
 
 def _parse_amount(text: str, match: re.Match[str], figure: str) -> GateLimit:
-    """A limit in percent or as an amount with a unit; with a sign it is one on growth, else a ceiling."""
+    """Parse a limit in percent or with a unit; with a sign it limits growth, else the value."""
     part, unit = match["part"], match["unit"].upper()
     amount = float(match["amount"])
     if not math.isfinite(amount):
@@ -195,7 +195,7 @@ def _parse_amount(text: str, match: re.Match[str], figure: str) -> GateLimit:
 
 
 def _parse_prediction(text: str, match: re.Match[str]) -> GateLimit:
-    """A limit on what is predicted: in percent, or the most that it may be in GB or in seconds."""
+    """Parse a limit of a predicted metric: growth in percent, or a maximum in GB or seconds."""
     figure, unit, amount = match["figure"].lower(), match["unit"].upper(), float(match["amount"])
     accelerator = find_accelerator(match["accelerator"], known_accelerators()).name if match["accelerator"] else None
     if figure == PREDICTED_TIME and accelerator is None:
@@ -204,7 +204,7 @@ def _parse_prediction(text: str, match: re.Match[str]) -> GateLimit:
         raise RequestError(f"{figure} is a metric of the whole generation; limit it without .{match['part']}.")
     if unit == "%":
         return GateLimit(figure, None, amount / 100, relative=True, accelerator=accelerator)
-    # Memory is read as it is sold, so that 24GB are what a card of 24 GB has.
+    # GB means GiB here, so that 24GB is the memory of a card sold with 24 GB.
     units = {"S": NANOSECONDS} if figure == PREDICTED_TIME else SOLD_AS
     if unit not in units:
         example = "10s" if figure == PREDICTED_TIME else "24GB"
@@ -250,7 +250,7 @@ def _check_count(limit: GateLimit, pair: Pair) -> GateCheck:
     figures = {figure.name: figure for figure in pair.totals}
     for whose, calls in (("baseline", figures["calls"].before), ("candidate", figures["calls"].after)):
         if not calls:
-            # Without this, a run that could not be counted would pass with 0.
+            # Without this check, a run that was not counted would pass with 0.
             raise RequestError(f"There is no {limit.name} to limit: the calls of the {whose} were not counted.")
     if limit.part is not None:
         components = {change.component: change.figures for change in pair.components}
@@ -282,7 +282,7 @@ def _check_time(limit: GateLimit, pair: Pair) -> GateCheck:
 
 
 def _outcome(change: TimeChange, most: float) -> str:
-    """Failed or passed only if the whole interval is on one side; slower only if that is significant."""
+    """Passed or failed only if the whole confidence interval is on one side of the limit."""
     if change.ratio is None or change.verdict in (TOO_FEW, TOO_BUSY):
         return TOO_NOISY
     if change.ratio.low > most and (most < 1 or change.verdict == SLOWER):

@@ -1,4 +1,4 @@
-"""How far two images are apart, as a record; `diffprof.comparison.images` measures it."""
+"""The difference of two images, as computed by `diffprof.comparison.images`."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class ImageDifference:
-    """Two images that should look the same."""
+    """The difference of two images."""
 
     before: str
     after: str
-    """The files."""
+    """The names of the files."""
     identical: bool
-    """Every pixel is the same."""
+    """Whether every pixel is the same."""
     psnr_db: float | None
-    """Peak signal-to-noise ratio in decibels, higher is closer; None if they are identical or cannot be compared."""
+    """Peak signal-to-noise ratio in decibels; None if the images are identical or cannot be compared."""
     ssim: float | None
-    """Structural similarity, 1 is the same; None if they cannot be compared."""
+    """Structural similarity, 1 if identical; None if the images cannot be compared."""
     note: str = ""
-    """Why they cannot be compared."""
+    """Why the images cannot be compared."""

@@ -1,4 +1,4 @@
-"""How far two images are apart: peak signal-to-noise ratio and structural similarity; and images side by side."""
+"""Compare images by peak signal-to-noise ratio and structural similarity, and put them side by side."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ def image_difference(before: str | Path, after: str | Path) -> ImageDifference:
 
 
 def psnr(before: Pixels, after: Pixels) -> float:
-    """``10 log10(255² / MSE)`` over all pixels and channels; the two must differ."""
+    """``10 log10(255² / MSE)`` over all pixels and channels; the images must not be identical."""
     return float(10 * math.log10(PEAK**2 / ((before - after) ** 2).mean()))
 
 
 def ssim(before: Pixels, after: Pixels) -> float:
-    """The mean local similarity over all positions where the window fits, and over the channels."""
+    """The mean local similarity over all positions of the window and all channels."""
     if min(before.shape[:2]) <= 2 * RADIUS:
-        # The window does not fit anywhere: the whole image is the window.
+        # The image is smaller than the window, so the whole image is the window.
         return _similarity(*(_global(values) for values in _moments(before, after)))
     return _similarity(*(_smooth(values) for values in _moments(before, after)))
 
@@ -88,7 +88,7 @@ def _moments(before: Pixels, after: Pixels) -> tuple[Pixels, Pixels, Pixels, Pix
 
 
 def _similarity(x: Pixels, y: Pixels, xx: Pixels, yy: Pixels, xy: Pixels) -> float:
-    """From the local means of the images, their squares and their product."""
+    """The similarity from local means of the images, of their squares, and of their product."""
     c1, c2 = (K1 * PEAK) ** 2, (K2 * PEAK) ** 2
     means, variances = x * x + y * y, xx - x * x + yy - y * y
     local = (2 * x * y + c1) * (2 * (xy - x * y) + c2) / ((means + c1) * (variances + c2))
@@ -96,7 +96,7 @@ def _similarity(x: Pixels, y: Pixels, xx: Pixels, yy: Pixels, xy: Pixels) -> flo
 
 
 def _smooth(values: Pixels) -> Pixels:
-    """The Gaussian mean around each pixel whose window lies within the image; first down, then across."""
+    """The Gaussian mean around each pixel whose window lies within the image; by columns, then by rows."""
     import numpy as np
 
     places = np.arange(-RADIUS, RADIUS + 1)

@@ -1,4 +1,4 @@
-"""The measured memory of two profiles."""
+"""The change of measured memory between two profiles."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ MEASURED_PEAK = "measured_peak_memory"
 
 @dataclass(frozen=True)
 class MemoryChange:
-    """The highest memory in use before and after."""
+    """The measured peak memory before and after."""
 
     peak: CountChange
     on_device: bool
-    """Whether it is the memory of the device; else it is that of the process, where everything else is too."""
+    """Whether it is device memory; else it is the resident memory of the process."""
 
 
 def memory_change(before: Profile, after: Profile) -> MemoryChange | None:
-    """None if one of the two was not measured, or if they do not have the same kind of memory."""
+    """The change of peak memory; None if one was not measured, or if only one has device memory."""
     if before.measured is None or after.measured is None:
         return None
     on_device = _has_device_memory(before)

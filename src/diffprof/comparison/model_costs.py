@@ -1,4 +1,4 @@
-"""What one generation costs with each of several models, each with its own settings."""
+"""The cost of one generation with each of several models, each with its recommended settings."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from diffprof.record.profile import Profile
 
 @dataclass(frozen=True)
 class ModelCost:
-    """One row: the profile of a model, or why there is none."""
+    """The profile of a model, or why there is none."""
 
     name: str
     profile: Profile | None
@@ -35,7 +35,7 @@ class ModelCost:
 
 
 def model_costs(names: Sequence[str], count: Callable[[str], Profile]) -> list[ModelCost]:
-    """A row for each model, in the order given; one that cannot be counted does not stop the others."""
+    """Count each model; one that cannot be counted does not stop the others."""
     return [_cost(name, count) for name in names]
 
 

@@ -1,4 +1,4 @@
-"""Any number of profiles in one table: a row for each."""
+"""A table of several profiles, with one row for each."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from diffprof.record.profile import Profile
 
 @dataclass(frozen=True)
 class OverviewRow:
-    """What one generation of one profile costs."""
+    """The cost of one generation of a profile."""
 
     name: str
     model: str
     pipeline: str
     figures: Mapping[str, int]
-    """Every one of `METRICS`, of the whole generation."""
+    """All `METRICS` of the whole generation."""
     components: Mapping[str, int]
     """MACs of each component."""
     call: Spread | None
-    """The time of the whole call over the timed iterations; None if it was only counted."""
+    """The time of the whole call over the timed iterations; None if it was not measured."""
 
 
 def overview(profiles: Sequence[Profile], names: Sequence[str]) -> list[OverviewRow]:
-    """One row for each profile, in the order given."""
+    """One row for each profile, in the given order."""
     return [_row(profile, name) for profile, name in zip(profiles, names, strict=True)]
 
 

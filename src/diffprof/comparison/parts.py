@@ -1,4 +1,4 @@
-"""What was added, removed or changed among the calls, the operations and the modules of two profiles."""
+"""Calls, operations and modules that were added, removed or changed between two profiles."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ CALL, OPERATION, MODULE = "call", "operation", "module"
 
 @dataclass(frozen=True)
 class Tally:
-    """What one part does in a whole generation."""
+    """The work of a call, an operation or a module in a whole generation."""
 
     class_name: str = ""
-    """Of a module; empty for other parts."""
+    """The class of a module; empty for other parts."""
     parameters: int = 0
-    """Of a module itself, without its children."""
+    """Parameters of a module without its children."""
     count: int = 0
     """How often it ran."""
     work: Work = NO_WORK
-    """Of all runs in total; of a module without its children."""
+    """Total work of all executions; of a module without its children."""
 
 
 @dataclass(frozen=True)
 class PartChange:
-    """A call, an operation or a module that is not the same before and after."""
+    """A call, an operation or a module that changed."""
 
     kind: str
     component: str
     name: str
-    """Of a call its method and inputs, of an operation its name, shapes and dtype, of a module its path."""
+    """Identifies it: method and inputs of a call; name, shapes and dtype of an operation; path of a module."""
     before: Tally | None
-    """None if it was not there."""
+    """None if it did not exist."""
     after: Tally | None
 
     @property
@@ -48,7 +48,7 @@ class PartChange:
 
     @property
     def factor(self) -> float | None:
-        """How many times as often it ran; None if not only the number of runs changed."""
+        """The factor by which it ran more often; None if anything else changed."""
         if self.before is None or self.after is None or not self.before.count:
             return None
         is_same = (self.before.class_name, self.before.parameters) == (self.after.class_name, self.after.parameters)
@@ -63,9 +63,9 @@ def part_changes(before: Profile, after: Profile) -> tuple[PartChange, ...]:
 
 
 def common_factors(changes: Iterable[PartChange]) -> dict[tuple[str, str], float]:
-    """By kind and component, the factor by which all changed parts ran more or less often.
+    """The factor by which all changed parts ran more or less often, by kind and component.
 
-    Ten steps more are one change, not one for each operation of the denoiser.
+    Ten more steps are reported as one change, not as one for each operation of the denoiser.
     """
     factors: dict[tuple[str, str], set[float | None]] = {}
     for change in changes:

@@ -1,4 +1,4 @@
-"""What accelerators make of two profiles: predicted memory and time, side by side."""
+"""Predicted memory and time of two profiles on accelerators."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from diffprof.record.profile import Profile
 
 @dataclass(frozen=True)
 class PredictedChange:
-    """One accelerator before and after."""
+    """The prediction for one accelerator before and after."""
 
     before: OnAccelerator
     after: OnAccelerator
 
     @property
     def accelerator(self) -> str:
-        """Empty for memory on no device in particular."""
+        """The name of the accelerator; empty for memory on no particular device."""
         return self.after.accelerator
 
 
 def predicted_changes(before: Profile, after: Profile, accelerators: Sequence[str]) -> tuple[PredictedChange, ...]:
-    """The change on each accelerator that is named; an empty name stands for memory alone."""
+    """The predicted change on each accelerator; an empty name means memory on no particular device."""
     known = known_accelerators()
     found = [find_accelerator(name, known) if name else None for name in dict.fromkeys(accelerators)]
     return tuple(PredictedChange(on_accelerator(before, entry), on_accelerator(after, entry)) for entry in found)

@@ -1,8 +1,8 @@
-"""Whether two series of times differ, although they were measured on a machine that also does other things.
+"""Test whether two series of times differ, even if they were measured on a machine with other load.
 
-Such times are skewed, have outliers, and are correlated with their neighbours. So medians are compared, the interval of
-their ratio is a block bootstrap, and a rank test has to agree before anything is called a difference.
-Times that were measured in turns are compared pair by pair: other load affects both of a pair.
+Such times are skewed, have outliers, and are autocorrelated. So medians are compared, the confidence interval of their
+ratio is a block bootstrap, and a rank test has to agree before anything is called a difference. Times that were
+measured in turns are compared pair by pair, because other load affects both of a pair.
 """
 
 from __future__ import annotations
@@ -17,46 +17,47 @@ from operator import itemgetter
 from statistics import NormalDist, median
 
 CONFIDENCE = 0.99
-"""Of the rank test, which has to agree with the interval: equal code is called slower in less than 1 of 200 cases."""
+"""Confidence of the rank test, which has to agree with the interval: equal code is called slower in less than 1 of 200
+cases."""
 
 INTERVALS = {False: 0.99, True: 0.95}
-"""Confidence of the interval, by whether the times are paired. Without pairs, the interval also has to cover other load
-on the machine, which the rank test takes for a difference; in a pair both have it."""
+"""Confidence of the interval, by whether the times are paired. Without pairs, the interval also has to cover changes of
+other load, which the rank test takes for a difference."""
 
 RESAMPLES = 2000
 KEPT_UP_TO = 100
-"""Samples of a longer series would take too much memory to keep."""
+"""Resamples of longer series are not cached, because they take too much memory."""
 
 SEED = 20
-"""The same times give the same interval."""
+"""Fixed, so that the same times give the same interval."""
 
 OUTLIER_DEVIATIONS = 3.5
-"""An outlier is this many robust standard deviations away from the median, after Iglewicz and Hoaglin."""
+"""Outliers are this many robust standard deviations away from the median (Iglewicz and Hoaglin)."""
 
 EXACT_UP_TO = 50
-"""Up to this many samples of one side, a rank test counts all arrangements; above, the normal approximation is good."""
+"""With up to this many samples, a rank test is exact; with more, the normal approximation is good enough."""
 
 
 @dataclass(frozen=True)
 class Ratio:
-    """The ratio of two times, with its interval."""
+    """The ratio of two times, with its confidence interval."""
 
     ratio: float
-    """Of the medians; of times measured in turns, the median of the ratios of the pairs."""
+    """The ratio of the medians; for paired times, the median of the ratios of the pairs."""
     low: float
     high: float
     p_value: float
-    """Of the rank test: how often equal code would look at least as different."""
+    """The p-value of the rank test: how often equal code would differ at least as much."""
 
 
 def time_ratio(before: Sequence[int], after: Sequence[int], paired: bool) -> Ratio:
-    """The ratio of `after` to `before`, which are positive; `paired` if the times at the same positions are pairs."""
+    """The ratio of `after` to `before`; `paired` if times at the same positions belong together."""
     if paired:
         ratios = [later / earlier for earlier, later in zip(before, after, strict=True)]
         resampled = sorted(_medians(ratios, _resamples(len(ratios), 1)[0]))
         middle, p_value = median(ratios), signed_rank_test([math.log(ratio) for ratio in ratios])
     else:
-        # The cube root is the usual block length of correlated samples.
+        # The cube root of the length is the usual block length for correlated samples.
         lengths = [size for series in (before, after) for size in (len(series), round(len(series) ** (1 / 3)))]
         earlier, later = (_medians(*side) for side in zip((before, after), _resamples(*lengths), strict=True))
         resampled = sorted(second / first for first, second in zip(earlier, later, strict=True))
@@ -66,13 +67,13 @@ def time_ratio(before: Sequence[int], after: Sequence[int], paired: bool) -> Rat
 
 
 def are_enough(before: int, after: int, paired: bool) -> bool:
-    """Whether this many samples can show a difference at all: their most extreme order must be rare enough."""
+    """Whether this many samples can be significant at all: their most extreme order must be improbable enough."""
     rarest = 0.5 ** (before - 1) if paired else 2 / math.comb(before + after, before)
     return rarest <= 1 - CONFIDENCE
 
 
 def outliers(times: Sequence[int]) -> tuple[int, ...]:
-    """The positions of outliers, judged by logarithms as times are skewed."""
+    """The positions of outliers; logarithms are used, because times are skewed."""
     logs = [math.log(time) for time in times]
     middle = median(logs)
     deviation = median(abs(log - middle) for log in logs) * NORMAL_MAD
@@ -82,7 +83,7 @@ def outliers(times: Sequence[int]) -> tuple[int, ...]:
 
 
 NORMAL_MAD = 1.4826
-"""Standard deviations of a normal distribution in one median absolute deviation."""
+"""The standard deviation of a normal distribution, divided by its median absolute deviation."""
 
 
 def rank_sum_test(before: Sequence[float], after: Sequence[float]) -> float:
@@ -118,17 +119,17 @@ def _medians(values: Sequence[float], resamples: Iterable[Resample]) -> list[flo
 
 
 Resample = Callable[[Sequence[float]], Sequence[float]]
-"""Picks the values of one sample."""
+"""Picks the values of one resample."""
 
 
 def _resamples(*lengths: int) -> Sequence[Iterable[Resample]]:
-    """`RESAMPLES` circular block bootstrap samples of each series, given as pairs of its length and that of a block."""
+    """`RESAMPLES` circular block bootstrap samples of each series; `lengths` alternates series and block lengths."""
     return _kept_resamples(*lengths) if max(lengths) <= KEPT_UP_TO else _draw(*lengths)
 
 
 @lru_cache(maxsize=8)
 def _kept_resamples(*lengths: int) -> list[list[Resample]]:
-    """Samples depend only on the lengths, so a comparison of many sections draws them once."""
+    """Cached by length, so that a comparison of many sections draws them once."""
     return [list(series) for series in _draw(*lengths)]
 
 
@@ -148,7 +149,7 @@ def _block_sample(rng: random.Random, count: int, block: int) -> Resample:
 
 
 def _ranks(values: Sequence[float]) -> tuple[list[float], list[int]]:
-    """The rank of each value, starting at 1, with ties sharing theirs; and the sizes of the groups of ties."""
+    """The rank of each value, starting at 1, with mean ranks for ties; and the sizes of the groups of ties."""
     order = sorted(range(len(values)), key=values.__getitem__)
     ranks, tied, lower = [0.0] * len(values), [], 0
     for _, group in groupby(order, key=values.__getitem__):
@@ -162,7 +163,7 @@ def _ranks(values: Sequence[float]) -> tuple[list[float], list[int]]:
 
 @lru_cache(maxsize=16)
 def _arrangements(m: int, n: int) -> list[int]:
-    """In how many orders of m + n samples the Mann-Whitney statistic is 0, 1, ..., m n."""
+    """The number of orders of m + n samples for which the Mann-Whitney statistic is 0, 1, ..., m n."""
     # The Gaussian binomial coefficient, as a polynomial: times (1 - q^(n+i)), divided by (1 - q^i).
     ways = [1] + [0] * (m * n)
     for i in range(1, m + 1):
@@ -175,7 +176,7 @@ def _arrangements(m: int, n: int) -> list[int]:
 
 @lru_cache(maxsize=16)
 def _subset_sums(n: int) -> list[int]:
-    """In how many ways of signs the positive ones of the ranks 1 to n add up to 0, 1, ..., n (n + 1) / 2."""
+    """The number of sign combinations for which the positive ranks add up to 0, 1, ..., n (n + 1) / 2."""
     ways = [1] + [0] * (n * (n + 1) // 2)
     for rank in range(1, n + 1):
         for place in range(len(ways) - 1, rank - 1, -1):

@@ -1,4 +1,4 @@
-"""The measured times of two profiles: what got slower or faster, as far as the samples show it."""
+"""Compare the measured times of two profiles."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from diffprof.record.measured import Iteration, Measured
 from diffprof.record.profile import Profile
 
 CALL, CPU_TIME, STEP = "whole call", "CPU time", "step"
-"""What is timed in addition to the sections."""
+"""Names of the times that are not sections."""
 
 SLOWER, FASTER, NONE_SHOWN = "slower", "faster", "no difference shown"
 TOO_FEW, TOO_BUSY, ONLY_ONE = "too few samples", "too busy a machine", "only in one"
 """The verdicts."""
 
 LEAST_CPU_SHARE = 0.9
-"""The share of one core that a run on a CPU needs: below it, its times include waiting for other processes."""
+"""If a run on a CPU had a smaller share of one core, its times include waiting for other processes."""
 
 
 REPRODUCIBLE = 0.01
-"""Two successive runs of the same code differ by as much: less is not called a difference."""
+"""Smaller changes are not called a difference: successive runs of the same code differ by as much."""
 
 
 @dataclass(frozen=True)
 class Outlier:
-    """An iteration that took far more or less time than the others. It is named, not removed."""
+    """An iteration that took far more or less time than the others. Outliers are reported, not removed."""
 
     iteration: int
-    """Its number in the profile, from 0, warm-ups included."""
+    """Its index among all iterations of the profile, including warm-ups."""
     time_ns: int
 
 
@@ -54,16 +54,19 @@ class TimeChange:
     clock: str
     """device, host or cpu."""
     in_turns: bool
-    """Whether the two were measured in turns, and are compared pair by pair."""
+    """Whether the two profiles were measured in turns, so that times are compared pair by pair."""
     before: Times | None
     after: Times | None
     ratio: Ratio | None
-    """None if it is only in one of them, or if there are too few samples."""
+    """None if only one profile has the section, or if there are too few samples."""
     verdict: str
 
 
 def time_changes(before: Profile, after: Profile) -> tuple[TimeChange, ...]:
-    """The whole call, its CPU time, the denoising step, then the sections; empty if one was only counted."""
+    """The changes of the whole call, its CPU time, the denoising step, and the sections.
+
+    Empty if one of the profiles was only counted.
+    """
     if before.measured is None or after.measured is None or not before.measured.timed or not after.measured.timed:
         return ()
     clock = _common_clock(before.measured, after.measured)
@@ -75,12 +78,12 @@ def time_changes(before: Profile, after: Profile) -> tuple[TimeChange, ...]:
 
 
 def measured_in_turns(before: Measured, after: Measured) -> bool:
-    """Whether the calls of the two alternated in one measurement."""
+    """Whether the calls of both alternated in one measurement."""
     return before.turns is not None and before.turns == after.turns and len(before.timed) == len(after.timed)
 
 
 def cpu_share(measured: Measured) -> float | None:
-    """The median share of one core that a run on a CPU had; None if it is unknown."""
+    """The median share of one core that a run on a CPU had; None if unknown."""
     if measured.device.kind != "cpu":
         return None
     shares = [
@@ -92,7 +95,7 @@ def cpu_share(measured: Measured) -> float | None:
 
 
 def was_short_of_cpu(measured: Measured) -> bool:
-    """Whether other processes used the CPU meanwhile: then the times say little about the code."""
+    """Whether other processes used the CPU during the run, so that its times say little about the code."""
     share = cpu_share(measured)
     return share is not None and share < LEAST_CPU_SHARE
 
@@ -101,7 +104,7 @@ def was_short_of_cpu(measured: Measured) -> bool:
 class _Sample:
     iteration: int
     place: int
-    """Its position among the timed iterations."""
+    """Its index among the timed iterations."""
     time_ns: int
 
 
@@ -138,7 +141,7 @@ def _times(iteration: Iteration, clock: Clock, on_cpu: bool) -> dict[str, int]:
 
 
 def _main_loop(iteration: Iteration, clock: Clock) -> list[int]:
-    """The steps of the longest loop: a cascade has several."""
+    """The steps of the longest loop, because a cascade has several."""
     loops: dict[str, list[int]] = {}
     for step in iteration.steps:
         loops.setdefault(step.scheduler, []).append(clock.length_ns(step.span))
@@ -171,7 +174,7 @@ def _change(
 
 
 def _pairs(before: Sequence[_Sample], after: Sequence[_Sample]) -> tuple[list[_Sample], list[_Sample]]:
-    """The samples of common turns: a section may have run in some of them only."""
+    """The samples of turns that both have; a section may not run in each turn."""
     turns = {sample.place for sample in before} & {sample.place for sample in after}
     return [sample for sample in before if sample.place in turns], [sample for sample in after if sample.place in turns]
 

@@ -82,7 +82,7 @@ def test_a_file_adds_its_accelerators(own_file: str, run: Run) -> None:
     [
         (["show", "rtx-4091"], "Unknown accelerator 'rtx-4091'; did you mean rtx-4090"),
         (["abacus"], "Unknown accelerator 'abacus'; `diffprof hardware` lists the known ones."),
-        (["show", "RTX 4060 Ti"], "RTX 4060 Ti can be rtx-4060-ti-16gb or rtx-4060-ti-8gb; say which."),
+        (["show", "RTX 4060 Ti"], "RTX 4060 Ti can mean rtx-4060-ti-16gb or rtx-4060-ti-8gb; choose one of them."),
         (["show", "Apple M3 Max"], "Apple publishes no peaks"),
         (["--json", "--csv"], "--json and --csv exclude each other; choose one."),
         (["--file", "none.toml"], "Cannot read none.toml: No such file or directory."),

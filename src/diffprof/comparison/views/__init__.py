@@ -1,1 +1,1 @@
-"""A comparison as people and programs read it."""
+"""Comparisons as text, tables, charts, JSON and HTML."""

@@ -1,4 +1,4 @@
-"""What changed between two profiles as cards: the numbers that people look for first."""
+"""Cards with the most important changes between two profiles."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from diffprof.render.report.lead import card_row
 from diffprof.render.report.markup import Markup
 
 COUNTED = {"macs": "MACs", "parameters": "parameters", "peak_memory": "at the peak"}
-"""The counts that have a card; memory that was measured takes the place of the counted."""
+"""The counts that have a card; measured memory replaces the counted one."""
 
 
 def comparison_cards(comparison: Comparison) -> Markup:
-    """Time and memory where they were measured, then counts; nothing for more than two profiles."""
+    """Cards for measured time and memory, if any, then for counts; none for more than two profiles."""
     if len(comparison.pairs) != 1:
         return Markup()
     (pair,) = comparison.pairs

@@ -1,4 +1,4 @@
-"""Several profiles in one chart."""
+"""Charts that compare several profiles."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def _bar(
 
 
 def cost_chart(profiles: Sequence[Profile], names: Sequence[str]) -> Figure | None:
-    """The MACs of each profile over its parameters, on logarithmic axes; of two, bars show as much."""
+    """The MACs of each profile over its parameters, on logarithmic axes; None for fewer than three profiles."""
     found = [(one, name) for one, name in zip(profiles, names, strict=True) if one.total.macs and one.total.parameters]
     if len({one.total.parameters for one, _ in found}) < FEWEST_POINTS:
         return None
@@ -154,7 +154,7 @@ def _log_axis(title: str, values: Sequence[int]) -> dict[str, Any]:
         powers = range(math.floor(low - margin), math.ceil(high + margin) + 1)
         ticks = [digit * 10.0**power for power in powers for digit in (1, 2, 5)]
         return {**axis, "tickmode": "array", "tickvals": ticks, "ticktext": list(map(short_count, ticks))}
-    # Below a power of ten, ticks in between are needed: at 2 and 5, or as many as fit.
+    # A range of less than a power of ten needs ticks in between: at 2 and 5, or as many as fit.
     if high - low > 0.4:
         return {**axis, "dtick": 1 if high - low > 1 else "D2"}
     return {**axis, "nticks": 5}
@@ -227,5 +227,5 @@ def _walls(profile: Profile) -> list[int]:
 
 
 def _names(names: Sequence[str]) -> dict[str, Any]:
-    """Numbered, as two profiles may have the same name after it is cut."""
+    """An axis with numbered rows, because two names can become the same when they are shortened."""
     return numbered_axis([escape(name, LONGEST) for name in names])

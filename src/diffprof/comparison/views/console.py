@@ -16,22 +16,22 @@ TEXT_WIDTH = 100
 
 
 def print_comparison(comparison: Comparison, console: Console, top: int = TOP) -> None:
-    """Print what differs: conditions, counts, times."""
+    """Print the differences: conditions, counts and times."""
     print_blocks(blocks(comparison, top), console)
 
 
 def comparison_markdown(comparison: Comparison, top: int = TOP) -> str:
-    """The same as Markdown."""
+    """The comparison as Markdown."""
     return markdown(blocks(comparison, top))
 
 
 def comparison_text(comparison: Comparison, top: int = TOP) -> str:
-    """The same as plain text, for a file and for Python's ``print``."""
+    """The comparison as plain text, for a file and for Python's ``print``."""
     return render_text(lambda console: print_comparison(comparison, console, top), TEXT_WIDTH)
 
 
 def comparison_notebook(comparison: Comparison) -> str:
-    """The same as HTML, for a notebook."""
-    from diffprof.render.notebook import blocks_html  # only notebooks need it, and it imports every table
+    """The comparison as HTML, for a notebook."""
+    from diffprof.render.notebook import blocks_html  # imported here, because it imports every table
 
     return blocks_html(blocks(comparison, TOP))

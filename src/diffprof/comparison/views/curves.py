@@ -1,4 +1,4 @@
-"""How the cost grows with the size of the image or the denoising steps, as a chart."""
+"""A chart of the cost over the size of the image or the denoising steps."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ LONGEST = 26
 
 
 def curves_chart(curves: Sequence[Curve], what: str, unit: str = "") -> Figure | None:
-    """MACs over `what`, such as ``denoising steps``: each point was counted, the lines only connect them."""
+    """MACs over `what`, such as ``denoising steps``; points are counted, lines only connect them."""
     not_empty = [curve for curve in curves if curve.places]
-    # Single points say nothing about growth.
+    # A single point shows no growth.
     if not any(len(curve.places) > 1 for curve in not_empty):
         return None
     colours = [RUN_COLOURS[number % len(RUN_COLOURS)] for number in range(len(not_empty))]

@@ -1,4 +1,4 @@
-"""A comparison for programs: everything as JSON, or one table as CSV."""
+"""A comparison as JSON, or one of its tables as CSV."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FORMAT_VERSION = 1
 
 
 class ComparisonBy(str, Enum):
-    """What the rows of the table are."""
+    """Tables of a comparison, named after their rows."""
 
     profile = "profile"
     condition = "condition"
@@ -37,7 +37,7 @@ class ComparisonBy(str, Enum):
 
 
 def comparison_json(comparison: Comparison) -> str:
-    """Everything: exact integers, and times in nanoseconds."""
+    """The whole comparison as JSON, with exact integers, and times in nanoseconds."""
     rows = zip(overview(comparison.profiles, comparison.names), comparison.profiles, strict=True)
     values = {
         "format": {"name": FORMAT_NAME, "version": FORMAT_VERSION},
@@ -53,7 +53,7 @@ def comparison_json(comparison: Comparison) -> str:
 
 
 def pair_values(pair: Pair, before: str, after: str) -> dict[str, Any]:
-    """A pair as plain values."""
+    """The changes between two profiles as plain values."""
     return {
         "before": before,
         "after": after,
@@ -107,7 +107,7 @@ def _tally(tally: Tally | None) -> dict[str, Any] | None:
 
 
 def comparison_csv(comparison: Comparison, by: ComparisonBy = ComparisonBy.profile) -> str:
-    """One table: of the profiles, or of all pairs, with the names of both in each row."""
+    """One table as CSV: of the profiles, or of all pairs, with both names in each row."""
     if by is ComparisonBy.profile:
         both = zip(overview(comparison.profiles, comparison.names), comparison.profiles, strict=True)
         rows = [{**_profile_row(row), "warnings": "; ".join(profile_warnings(one))} for row, one in both]

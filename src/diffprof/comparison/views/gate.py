@@ -1,4 +1,4 @@
-"""The result of a gate: for people, for a pull request, for CI, for programs."""
+"""The outcome of a gate as text, Markdown, JUnit XML and JSON."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def gate_markdown(gate: Gate, pair: Pair, names: Sequence[str]) -> str:
 
 
 def gate_file(ending: str, gate: Gate, pair: Pair, names: Sequence[str]) -> str:
-    """The outcome in the format that belongs to the ending of a file."""
+    """The outcome in the format for a file's ending."""
     return {
         ".md": lambda: gate_markdown(gate, pair, names),
         ".json": lambda: gate_json(gate, pair, names),
@@ -58,7 +58,7 @@ def gate_file(ending: str, gate: Gate, pair: Pair, names: Sequence[str]) -> str:
 
 
 def gate_json(gate: Gate, pair: Pair, names: Sequence[str]) -> str:
-    """Everything that was decided, and the numbers behind it."""
+    """The outcome and each limit, with their numbers, as JSON."""
     values = {
         "format": {"name": FORMAT_NAME, "version": FORMAT_VERSION},
         "baseline": names[0],
@@ -95,7 +95,7 @@ def gate_junit(gate: Gate, names: Sequence[str]) -> str:
 
 
 def _xml(text: str) -> str:
-    # XML cannot contain half of a surrogate pair, as a file name may.
+    # XML cannot contain a lone surrogate, which a file name may have.
     return clean(text).encode("utf-8", "replace").decode()
 
 
@@ -136,7 +136,7 @@ def _values(check: GateCheck) -> tuple[str, str, str]:
         return amount(figure.name, figure.before), amount(figure.name, figure.after), change_text(figure)
     time = check.time
     assert time is not None and time.before is not None and time.after is not None, (
-        "a time is limited only if both have it"
+        "limits on times are checked only if both profiles have them"
     )
     sides = [numbers.nanoseconds(side.median_ns) for side in (time.before, time.after)]
     return sides[0], sides[1], change_of_time(time)

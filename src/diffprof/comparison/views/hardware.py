@@ -1,4 +1,4 @@
-"""Predicted memory and time of profiles, side by side, by accelerator."""
+"""A table of the predicted memory and time of profiles on accelerators."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FITS = {True: "", False: " (does not fit)", None: ""}
 
 
 def hardware_blocks(comparison: Comparison) -> list[Block]:
-    """A row for each accelerator and profile; nothing where no accelerator was named."""
+    """A row for each accelerator and profile; nothing if no accelerator was requested."""
     rows: list[tuple[str, OnAccelerator, OnAccelerator]] = []
     for name, pair in zip(comparison.names[1:], comparison.pairs, strict=True):
         if not rows:

@@ -1,4 +1,4 @@
-"""The table of what several models cost: for people, as Markdown, and for programs."""
+"""A table of the cost of several models as text, Markdown, CSV and JSON."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TEXT_WIDTH = 120
 
 
 def cost_blocks(costs: Sequence[ModelCost]) -> list[Block]:
-    """The table, and what it stands on."""
+    """The table, and notes about the settings it is based on."""
 
     def each(value: Callable[[Profile], str]) -> list[str]:
         return [value(one.profile) if one.profile else "-" for one in costs]
@@ -61,17 +61,17 @@ def print_costs(costs: Sequence[ModelCost], console: Any) -> None:
 
 
 def costs_text(costs: Sequence[ModelCost]) -> str:
-    """The same as plain text."""
+    """The table as plain text."""
     return render_text(lambda console: print_costs(costs, console), TEXT_WIDTH)
 
 
 def costs_csv(costs: Sequence[ModelCost]) -> str:
-    """A row for each model: exact numbers, no units."""
+    """The table as CSV: a row for each model, with exact numbers and no units."""
     return table_csv(COLUMNS, _rows(costs))
 
 
 def costs_json(costs: Sequence[ModelCost]) -> str:
-    """The same as JSON."""
+    """The table as JSON."""
     return json.dumps(_rows(costs), indent=1) + "\n"
 
 

@@ -1,4 +1,4 @@
-"""The page of several profiles: under which conditions they differ, then charts, then every table."""
+"""The HTML page of a comparison: conditions that differ, then charts, then all tables."""
 
 from __future__ import annotations
 
@@ -59,14 +59,14 @@ def comparison_html(comparison: Comparison) -> str:
 
 
 def _conditions(page: Page, comparison: Comparison) -> None:
-    """The conditions that differ, one row each, and what that means."""
+    """Add a table of the conditions that differ, and whether the profiles can be compared."""
     asked = [row for row in comparison.conditions if row.group != DEFAULT]
     defaults = [row for row in comparison.conditions if row.group == DEFAULT]
     page.add(
         CONDITIONS,
         paragraph(comparability(comparison)[0]),
         _condition_table(asked, comparison.names),
-        # Two pipelines differ in dozens of defaults, which would push the answer off the screen.
+        # Folded, because two pipelines can differ in dozens of defaults.
         details(
             f"{numbers.times(len(defaults), 'default')} of the pipeline",
             _condition_table(defaults, comparison.names),
@@ -121,7 +121,7 @@ def _charts(page: Page, comparison: Comparison) -> None:
         page.chart(charts.cost_chart(*both), "MACs over parameters of each profile"),
     )
     named = zip(comparison.names, comparison.profiles, strict=True)
-    # In total as many blocks as one profile may have: the page stays small.
+    # All profiles share the maximum number of blocks of one profile, which keeps the page small.
     most = MOST_BLOCKS // len(comparison.profiles)
     colours = charts.colours_in_comparison(comparison.profiles)
     panels = {
@@ -148,14 +148,14 @@ def _growth(page: Page, growth: Growth | None) -> None:
 
 
 def _curves(page: Page, curves: Sequence[Curve], over: str) -> Markup:
-    """Empty if everything was counted at the same place."""
+    """A chart of the curves; empty if all points have the same position."""
     if len({place for curve in curves for place in curve.places}) < 2:
         return Markup()
     return page.chart(curves_chart(curves, over), f"MACs over the {over}")
 
 
 def _icicle(page: Page, profile: Profile, most: int, colours: Mapping[str, str]) -> Markup:
-    """By time where there is time, else by MACs."""
+    """The components by time, if it was measured, and by MACs."""
     by_time = page.chart(components_chart(profile, Measure.time, most, colours), "Sections by time")
     by_macs = page.chart(components_chart(profile, Measure.macs, most, colours), "Components and modules by MACs")
     return page.tabs("What the size of a block is", {"by time": by_time, "by MACs": by_macs})

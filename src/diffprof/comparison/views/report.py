@@ -1,4 +1,4 @@
-"""The report of any number of profiles: one by itself, or several side by side."""
+"""The HTML report of one profile, or the comparison of several."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from diffprof.render.report.profile_page import profile_html
 
 
 def report_html(profiles: Sequence[Profile], names: Sequence[str], images: Sequence[Path | None] = ()) -> str:
-    """The page of a profile, or of several side by side under these names, with the images that they generated."""
+    """The page of one profile or of the comparison of several, with the generated images."""
     if len(profiles) == 1:
         return profile_html(profiles[0], images[0] if images else None)
     return comparison_html(compare(profiles, names, images))

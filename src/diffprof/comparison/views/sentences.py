@@ -1,4 +1,4 @@
-"""The sentences of a comparison: which conditions differ, and what the samples show."""
+"""Sentences about a comparison: its results, its conditions, and how far times can be trusted."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ from diffprof.render import numbers
 from diffprof.render.warnings import profile_warnings
 
 LONGEST = 60
-"""Characters of a value that are shown; a prompt can be a page long."""
+"""Longer values, such as prompts, are cut."""
 
 MOST_DEFAULTS = 5
-"""Defaults of the pipeline that are shown with their values."""
+"""How many defaults of the pipeline are shown with their values."""
 
 _GROUPS = {
     REQUEST: "requested",
@@ -54,9 +54,9 @@ _GROUPS = {
 
 
 def lead_lines(comparison: Comparison, brief: bool = False) -> list[str]:
-    """The answer first: what was measured, time before memory, then what was counted.
+    """The results in a few sentences: measured time and memory first, then counts.
 
-    `brief` has three digits of each count, for a page whose tables have the others.
+    With `brief`, counts have three digits, for a page whose tables have the others.
     """
     if len(comparison.pairs) != 1:
         return [_range_of_costs(comparison, brief)]
@@ -105,7 +105,7 @@ def _range_of_costs(comparison: Comparison, brief: bool) -> str:
 
 
 def warning_lines(names: Sequence[str], profiles: Sequence[Profile]) -> list[str]:
-    """What `diffprof profile` and `diffprof run` warn of, for each profile."""
+    """The warnings of `diffprof profile` and `diffprof run`, for each profile."""
     return [
         f"Warning: {name}: {warning}."
         for name, profile in zip(names, profiles, strict=True)
@@ -114,7 +114,7 @@ def warning_lines(names: Sequence[str], profiles: Sequence[Profile]) -> list[str
 
 
 def change_of_time(change: TimeChange) -> str:
-    """``+12 %``; from too few samples it is marked as unsure."""
+    """``+12 %``; marked as uncertain if there are too few samples."""
     if change.before is None or change.after is None:
         return "-"
     if change.ratio is not None:
@@ -130,7 +130,7 @@ def interval_text(change: TimeChange) -> str:
 
 
 def comparability(comparison: Comparison) -> list[str]:
-    """Yes or no, and which conditions differ."""
+    """Whether the profiles can be compared, and which conditions differ."""
     lines = _condition_lines(comparison.conditions)
     answer = comparable(comparison.profiles, comparison.conditions)
     if not lines and answer.counts:
@@ -147,7 +147,7 @@ def comparability(comparison: Comparison) -> list[str]:
 
 
 def _condition_lines(conditions: Sequence[Condition]) -> list[str]:
-    """A line for each; of two pipelines, dozens of defaults differ, and their names are enough."""
+    """A line for each condition; if many defaults differ, only their names."""
     defaults = [condition.name for condition in conditions if condition.group == DEFAULT]
     if len(defaults) <= MOST_DEFAULTS:
         return [condition_text(condition) for condition in conditions]
@@ -168,7 +168,7 @@ def value_text(value: Any) -> str:
 
 
 def time_notes(pair: Pair, names: Sequence[str], profiles: Sequence[Profile]) -> list[str]:
-    """How the times were compared, and what limits their significance."""
+    """Notes about how the times were compared, and what limits their significance."""
     if not pair.times:
         counted = [name for name, profile in zip(names, profiles, strict=True) if profile.measured is None]
         return [f"Counted but not measured, so there are no times to compare: {', '.join(counted)}."] if counted else []
@@ -210,7 +210,7 @@ def _outliers(change: TimeChange, names: Sequence[str]) -> list[str]:
 
 
 def describe_image_difference(difference: ImageDifference) -> str:
-    """How far two images are apart."""
+    """A sentence about the difference of two images."""
     if difference.note:
         result = difference.note
     elif difference.identical:

@@ -1,4 +1,4 @@
-"""The blocks of a comparison: the answer and the conditions first, then times, memory and counts."""
+"""The blocks of a comparison: results and conditions first, then times, memory and counts."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from diffprof.render.columns import Column
 from diffprof.render.headline import headline
 
 TOP = 8
-"""How many rows of calls, operations or modules are shown; --json and --csv have all."""
+"""How many rows of calls, operations or modules are shown by default; --json and --csv have all."""
 
 LONGEST_HEADING = 24
 
@@ -38,7 +38,7 @@ CONDITIONS = "Can they be compared?"
 IMAGES = "Images"
 
 OWN_CODE = "pipeline"
-"""The slot of the pipeline's own code: its arithmetic on latents would fill every table."""
+"""The slot of the pipeline's own code, whose arithmetic on latents would fill every table."""
 
 TITLES = {
     "macs": "MACs", "flops": "FLOPs", "other_flops": "other FLOPs", "parameters": "parameters", "buffers": "buffers",
@@ -51,7 +51,7 @@ _PLURALS = {CALL: "calls", OPERATION: "operations", MODULE: "modules"}
 
 
 def blocks(comparison: Comparison, top: int = TOP) -> list[Block]:
-    """Everything about two profiles; for more, a table of all and how each differs from the first."""
+    """All blocks: the changes between two profiles, or an overview of more than two."""
     return [
         Block(title(comparison), lead_lines(comparison)),
         Block(lines=[*headlines(comparison), *warning_lines(comparison.names, comparison.profiles)]),
@@ -62,32 +62,32 @@ def blocks(comparison: Comparison, top: int = TOP) -> list[Block]:
 
 
 def image_blocks(comparison: Comparison) -> list[Block]:
-    """How far the images are apart, where there are some."""
+    """A block about the differences of the images, if there are any."""
     lines = [describe_image_difference(difference) for difference in comparison.images]
     return [Block(IMAGES, lines)] if lines else []
 
 
 def title(comparison: Comparison) -> str:
-    """What is compared with what."""
+    """The title of the comparison."""
     if len(comparison.names) == 2:
         return " against ".join(comparison.names)
     return f"{len(comparison.names)} profiles, each against {comparison.names[0]}"
 
 
 def headlines(comparison: Comparison) -> list[str]:
-    """A line for each profile; a headline that begins with the name says it once."""
+    """A headline for each profile, preceded by its name unless it starts with that."""
     described = [(name, headline(profile)) for name, profile in zip(comparison.names, comparison.profiles, strict=True)]
     return [text if text.startswith(f"{name} · ") else f"{name}: {text}" for name, text in described]
 
 
 def change_blocks(comparison: Comparison, top: int = TOP) -> list[Block]:
-    """What was counted and measured: the changes of two profiles, or an overview of more."""
+    """The changes between two profiles, or an overview of more than two."""
     if len(comparison.pairs) != 1:
         return [*_overview_blocks(comparison), *hardware_blocks(comparison)]
     (pair,) = comparison.pairs
     measured = _measured_blocks(pair, comparison.names, comparison.profiles)
     counted = _counted_blocks(pair, comparison, top)
-    # What was measured comes first; that nothing was measured does not.
+    # Measurements come first; a note that there are none comes last.
     memory = _memory_blocks(pair, comparison.names)
     blocks_ = [*measured, *memory, *counted] if pair.times else [*counted, *measured]
     return [*blocks_, *hardware_blocks(comparison)]
@@ -98,7 +98,7 @@ def _heading(name: str) -> str:
 
 
 def amount(figure: str, number: int) -> str:
-    """A number in the unit of its metric, short."""
+    """A short number in the unit of its metric."""
     if figure in BYTES:
         return numbers.gigabytes(number)
     if figure == "predicted_memory":
@@ -109,7 +109,7 @@ def amount(figure: str, number: int) -> str:
 
 
 def change_text(figure: CountChange) -> str:
-    """By how much it changed, relative if possible."""
+    """The change of a count, relative if possible."""
     if figure.ratio is None:
         return numbers.with_sign(amount(figure.name, figure.difference), figure.difference)
     return numbers.change(figure.ratio)
@@ -128,7 +128,7 @@ def _counted_blocks(pair: Pair, comparison: Comparison, top: int) -> list[Block]
 
 
 def _notable_parts(parts: Sequence[PartChange], comparison: Comparison) -> Sequence[PartChange]:
-    """What is worth a row: of two models, every operation and module differs, which says nothing; --json has them."""
+    """The parts to show: only calls if the models differ, because then all operations and modules do."""
     if not any(condition.group == REQUEST and condition.name == MODEL for condition in comparison.conditions):
         return parts
     return [part for part in parts if part.kind == CALL]
@@ -171,7 +171,7 @@ def _components(components: Sequence[ComponentChange], names: Sequence[str]) -> 
 
 
 def _has_row(change: ComponentChange) -> bool:
-    """Whether the table has anything to say about it."""
+    """Whether the change gets a row in the table."""
     return bool(_component_change(change)) or any(
         _metric(change, figure).difference for figure in ("macs", "parameters", "calls")
     )
@@ -228,7 +228,7 @@ def _part_block(kind: str, lines: Sequence[str], rows: Sequence[_Row], top: int)
 
 
 def _similar_rows(component: str, changes: Sequence[PartChange]) -> list[_Row]:
-    """Rows of what changed; modules that differ only by their number are one."""
+    """Rows for changed parts; modules that differ only in their index share a row."""
     groups: dict[tuple[str, str], list[PartChange]] = {}
     for change in changes:
         name = re.sub(r"(?<![^.])\d+(?![^.])", "*", change.name) if change.kind == MODULE else change.name
@@ -248,7 +248,7 @@ def _part_change(change: PartChange) -> str:
     before, after = change.before, change.after
     if before is None or after is None:
         part = before or after
-        assert part is not None, "it is in one of them"
+        assert part is not None, "at least one of them has it"
         held = [numbers.parameters(part.parameters) + " parameters"] if part.parameters else []
         ran = [f"{numbers.times(part.count, 'time')}"] if part.count else []
         return f"{change.change}: " + ", ".join([*([part.class_name] if part.class_name else []), *held, *ran])
@@ -269,7 +269,7 @@ def _measured_blocks(pair: Pair, names: Sequence[str], profiles: Sequence[Profil
 
 
 def time_columns(times: Sequence[TimeChange], names: Sequence[str]) -> list[Column]:
-    """What took how long, and whether it changed."""
+    """The columns of the table of times."""
 
     def each(value: Callable[[TimeChange], str]) -> list[str]:
         return [value(change) for change in times]
@@ -324,7 +324,7 @@ def _total(pair: Pair, name: str) -> CountChange:
 
 
 def _per_component(rows: Sequence[OverviewRow]) -> Block:
-    # The pipeline's own code seldom has MACs; a row of zeros says nothing.
+    # The pipeline's own code rarely has MACs; a row of zeros would be useless.
     slots = list(dict.fromkeys(slot for row in rows for slot, macs in row.components.items() if macs))
     columns = [
         Column("component", slots, justify="left", least=12),
