@@ -55,12 +55,12 @@ def test_counts_come_in_the_requested_order_with_ours_first(results: dict[str, A
 
 def test_a_tool_that_takes_too_long_is_given_up(results: dict[str, Any]) -> None:
     results["thop"] = subprocess.TimeoutExpired("thop", 900)
-    assert reason_of_thop() == "not done after 900 seconds; --timeout gives it more"
+    assert reason_of_thop() == "not finished after 900 seconds; allow more with --timeout"
 
 
 def test_a_tool_that_is_killed_says_so(results: dict[str, Any]) -> None:
     results["thop"] = -9
-    assert reason_of_thop() == "was ended by signal 9, most likely because memory ran out"
+    assert reason_of_thop() == "was killed by signal 9, most likely because it ran out of memory"
 
 
 def test_a_tool_that_the_kernel_ends_for_its_memory_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -69,7 +69,7 @@ def test_a_tool_that_the_kernel_ends_for_its_memory_says_so(monkeypatch: pytest.
     dying.write_text("#!/bin/sh\nkill -KILL $$\n")
     dying.chmod(0o755)
     monkeypatch.setattr(run_tools.sys, "executable", str(dying))
-    assert run_tools._run(tmp_path, "thop", timeout=600)["error"].startswith("was ended by signal 9")
+    assert run_tools._run(tmp_path, "thop", timeout=600)["error"].startswith("was killed by signal 9")
 
 
 def test_a_tool_that_dies_shows_its_last_words(results: dict[str, Any]) -> None:

@@ -1,1 +1,1 @@
-"""The same call of the same component, counted by other tools and by diffprof, each in a process of its own."""
+"""Count one call of a component with other tools and with diffprof, each in its own process."""

@@ -1,6 +1,6 @@
-"""How each tool counts one call, and what it takes the MACs for.
+"""Count one call with each tool.
 
-All run without gradients, as a pipeline does. Each function returns MACs by part, in the words of
+All run without gradients, as a pipeline does. Each function returns MACs by part, named as in
 `diffprof.crosscheck.result`; their sum is the tool's own total.
 """
 
@@ -33,7 +33,7 @@ Parts = dict[str, int]
 
 
 class _OneCallPipeline:
-    """The least that the engine takes for a pipeline: it makes one call of one component."""
+    """A minimal pipeline for the dry run, which makes one call of one component."""
 
     def __init__(self, call: OneCall, tensors: Sequence[torch.Tensor]) -> None:
         self.config = {"component": ("", "")}
@@ -48,7 +48,7 @@ class _OneCallPipeline:
 
 
 def with_diffprof(call: OneCall, tensors: Sequence[torch.Tensor]) -> tuple[Parts, int]:
-    """Our own count on virtual weights, and the bytes of activations that a real call would hold at most."""
+    """Count with diffprof on virtual weights; also returns the peak bytes of activations of a real call."""
     result = dry_run(_OneCallPipeline(call, tensors), {})
     parts: Counter[str] = Counter()
     for executed in result.calls:
@@ -67,7 +67,7 @@ OUR_PARTS = {
 
 
 def with_thop(call: OneCall, tensors: Sequence[torch.Tensor]) -> Parts:
-    """thop hooks the layer classes that it knows; attention is a function, which it does not see."""
+    """Count with thop, which hooks known layer classes and does not see attention, because that is a function."""
     import thop
 
     _, _, layers = thop.profile(call, inputs=tuple(tensors), verbose=False, ret_layer_info=True)
@@ -86,10 +86,11 @@ def _add_layers(module: torch.nn.Module, layers: Mapping[str, Any], parts: Count
 
 
 def with_thop_and_attention(call: OneCall, tensors: Sequence[torch.Tensor]) -> Parts:
-    """thop, and attention as the original guides count it: by replacing `scaled_dot_product_attention`.
+    """Count with thop, and attention as in the original guides, by replacing `scaled_dot_product_attention`.
 
-    Their formula takes N, the query tokens, for the key tokens too: B·H·N²·D for QKᵀ, as much for AV, and B·H·N² for
-    the softmax. It is right for self-attention, but for the softmax; in cross-attention it counts N² for N·N_k.
+    Their formula uses N, the query tokens, for the key tokens, too: B·H·N²·D for QKᵀ, the same for AV, and B·H·N² for
+    the softmax. It is right for self-attention, except for the softmax; for cross-attention it counts N² instead of
+    N·N_k.
     """
     parts: Counter[str] = Counter()
 
@@ -112,7 +113,7 @@ def with_thop_and_attention(call: OneCall, tensors: Sequence[torch.Tensor]) -> P
 
 
 def with_calflops(call: OneCall, tensors: Sequence[torch.Tensor]) -> Parts:
-    """calflops replaces functions of torch by ones that count; scaled_dot_product_attention is not among them."""
+    """Count with calflops, which replaces functions of torch, but not scaled_dot_product_attention."""
     from calflops import calculate_pipline
 
     pipeline = calculate_pipline.CalFlopsPipline(call, include_backPropagation=False, compute_bp_factor=2.0)
@@ -135,7 +136,7 @@ def with_calflops(call: OneCall, tensors: Sequence[torch.Tensor]) -> Parts:
 
 
 def with_fvcore(call: OneCall, tensors: Sequence[torch.Tensor]) -> Parts:
-    """fvcore traces the call and looks the operations up; it counts one fused multiply-add as one FLOP, as a MAC."""
+    """Count with fvcore, which traces the call and counts one fused multiply-add as one FLOP, as a MAC."""
     from fvcore.nn import FlopCountAnalysis
 
     with torch.no_grad():
@@ -149,7 +150,8 @@ def with_fvcore(call: OneCall, tensors: Sequence[torch.Tensor]) -> Parts:
 
 
 def with_flop_counter(call: OneCall, tensors: Sequence[torch.Tensor]) -> Parts:
-    """torch's own counter sees every ATen operation and has formulas for some; half its FLOPs are MACs."""
+    """Count with torch's FlopCounterMode, which sees all ATen operations and has formulas for some; MACs are half
+    of its FLOPs."""
     from torch.utils.flop_counter import FlopCounterMode
 
     counter = FlopCounterMode(display=False)
@@ -190,4 +192,4 @@ PARTS = (
     ("matmul", MATRIX_PRODUCTS),
     ("einsum", MATRIX_PRODUCTS),
 )
-"""Words in a name, the most specific ones first."""
+"""The part for each word in a name, the most specific words first."""

@@ -1,4 +1,4 @@
-"""What each tool of a crosscheck missed, and what it counted in addition."""
+"""What each tool of a crosscheck missed or overcounted."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ class CountDifference:
 
 @dataclass(frozen=True)
 class CrosscheckRow:
-    """One tool next to the truth. The differences add up to what its count is off by."""
+    """One tool compared with diffprof. The differences add up to the error of its total."""
 
     count: Count
     share: float | None
-    """Of the truth."""
+    """Its total as a share of diffprof's."""
     differences: tuple[CountDifference, ...]
 
 
@@ -45,7 +45,7 @@ def crosscheck_table(crosscheck: Crosscheck) -> list[CrosscheckRow]:
 
 
 def differences(truth: Mapping[str, int], counted: Mapping[str, int]) -> tuple[CountDifference, ...]:
-    """Where a count differs from the truth, the largest difference first."""
+    """The parts in which a count differs from the truth, the largest difference first."""
     parts = dict.fromkeys((*truth, *counted))
     off = {part: counted.get(part, 0) - (truth.get(part, 0) if part in REAL_PRODUCTS else 0) for part in parts}
     _merge_attention_and_products(off)
@@ -54,7 +54,7 @@ def differences(truth: Mapping[str, int], counted: Mapping[str, int]) -> tuple[C
 
 
 def _merge_attention_and_products(off: dict[str, int]) -> None:
-    """A tool that sees attention as plain matrix products has not missed it, and the other way round."""
+    """Offset attention against matrix products: a tool that counts one as the other has not missed it."""
     attention, products = off.get(ATTENTION, 0), off.get(MATRIX_PRODUCTS, 0)
     if attention * products < 0:
         same = min(abs(attention), abs(products))

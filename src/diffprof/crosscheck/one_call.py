@@ -1,4 +1,4 @@
-"""One call of one component: recorded in the dry run of its pipeline, and repeated as a module of its own."""
+"""Record one call of a component in the dry run of its pipeline, and repeat it as a module."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from diffprof.record.tensors import TensorInput
 
 @dataclass(frozen=True)
 class RecordedCall:
-    """How the pipeline calls a component: the method, its arguments, and their names and shapes."""
+    """A call of a component by its pipeline: the method, its arguments, and their names and shapes."""
 
     component: str
     method: str
@@ -37,14 +37,14 @@ class RecordedCall:
 
     @staticmethod
     def load(file: Path) -> RecordedCall:
-        """Only ever of a file that this program has just written to a folder of its own."""
+        """Load a call. Only used for a file that this program has just written to its own folder."""
         call = torch.load(file, weights_only=False)
         assert isinstance(call, RecordedCall)
         return call
 
 
 def _without_generators(call: RecordedCall) -> dict[str, Any]:
-    """A random generator cannot be written to a file, and no count depends on one."""
+    """Remove random generators, which cannot be written to a file and do not affect counts."""
     args, kwargs = _pytree.tree_map(
         lambda leaf: None if isinstance(leaf, torch.Generator) else leaf, (call.args, call.kwargs)
     )
@@ -52,7 +52,7 @@ def _without_generators(call: RecordedCall) -> dict[str, Any]:
 
 
 def open_pipeline(model: str) -> tuple[Any, dict[str, Any]]:
-    """The pipeline on virtual weights in float32, and the call arguments that its description needs."""
+    """Open the pipeline on virtual weights in float32; also returns the call arguments that it requires."""
     blueprint = blueprint_of(model)
     with quiet_libraries():
         pipeline, _ = build(blueprint, torch.float32)
@@ -60,7 +60,7 @@ def open_pipeline(model: str) -> tuple[Any, dict[str, Any]]:
 
 
 def record_costliest_call(pipeline: Any, slot: str | None, arguments: dict[str, Any]) -> RecordedCall:
-    """Dry-run the pipeline and catch the costliest call of a component; of its denoiser when none is named."""
+    """Dry-run the pipeline and record the costliest call of a component, by default of its denoiser."""
     parts = components_of(pipeline)
     if slot is not None and slot not in parts:
         raise RequestError(f"{type(pipeline).__name__} has no component {slot!r}; it has {', '.join(parts)}")
@@ -77,7 +77,7 @@ def record_costliest_call(pipeline: Any, slot: str | None, arguments: dict[str, 
 
 
 def _record_calls(slot: str, component: torch.nn.Module, recorded_calls: list[RecordedCall]) -> None:
-    """Record every call of the component by any of its methods. The pipeline is ours: nothing has to be restored."""
+    """Record every call of any method of the component. Nothing is restored, because the pipeline is only used here."""
 
     def wrap_method(method: str) -> Callable[..., Any]:
         function = getattr(type(component), method)
@@ -111,7 +111,7 @@ def _costliest(counted: Profile, slot: str) -> Call:
 
 
 class OneCall(torch.nn.Module):
-    """A component and one call of it, as a module that takes tensors and gives tensors: what every counter can run."""
+    """One call of a component as a module with tensors as inputs and outputs, which every counter can run."""
 
     def __init__(self, component: torch.nn.Module, call: RecordedCall) -> None:
         super().__init__()
@@ -121,7 +121,7 @@ class OneCall(torch.nn.Module):
         self._places = [place for place, leaf in enumerate(self._leaves) if isinstance(leaf, torch.Tensor)]
 
     def tensors(self, device: str) -> list[torch.Tensor]:
-        """The tensor inputs; on the CPU, those that the dry run left virtual or empty hold random numbers."""
+        """The tensor inputs; on the CPU, virtual or empty ones are filled with random numbers."""
         found = [self._leaves[place] for place in self._places]
         return [tensor.to("meta") if device == "meta" else _real_tensor(tensor) for tensor in found]
 
@@ -144,14 +144,14 @@ def _real_tensor(tensor: torch.Tensor) -> torch.Tensor:
 def _tensors_of(output: Any) -> Sequence[torch.Tensor]:
     found = []
     for leaf in leaves(output):
-        # A distribution or the like: its tensors are its attributes.
+        # For example a distribution, whose tensors are its attributes.
         held = leaf if isinstance(leaf, torch.Tensor) or not hasattr(leaf, "__dict__") else vars(leaf)
         found += [part for part in leaves(held) if isinstance(part, torch.Tensor)]
     return found
 
 
 def with_real_weights(component: torch.nn.Module) -> torch.nn.Module:
-    """A model of the same architecture with random weights of its own, in float32 on the CPU."""
+    """Create a model of the same architecture with random weights, in float32 on the CPU."""
     owner: Any = type(component)
     config: Any = component.config
     with quiet_libraries():

@@ -1,4 +1,4 @@
-"""The record of a crosscheck: what several tools counted for one call of one component."""
+"""The result of a crosscheck: the counts of several tools for one call of a component."""
 
 from __future__ import annotations
 
@@ -12,32 +12,32 @@ NORMS = "norms"
 SOFTMAX = "softmax"
 RESAMPLING = "resampling"
 SQUARED = "cross-attention as N²"
-"""What a formula with the square of the query tokens counts beyond query tokens times key tokens."""
+"""The excess of a formula that uses the square of the query tokens instead of query times key tokens."""
 OTHER = "other operations"
 
 REAL_PRODUCTS = (MATRIX_PRODUCTS, CONVOLUTIONS, ATTENTION)
-"""The parts that hold multiply-accumulates; any other part of a count is something else counted as if it did."""
+"""The parts that are multiply-accumulates; all other parts are other work that a tool counts as such."""
 
 DIFFPROF = "diffprof"
 
 
 @dataclass(frozen=True)
 class Count:
-    """What one tool counted, and what counting took in a process of its own; or why there is no count."""
+    """The count of one tool with its time and memory, or why there is none."""
 
     tool: str
     title: str
     macs: int | None = None
     parts: Mapping[str, int] = field(default_factory=dict)
-    """MACs by what the tool took them for."""
+    """MACs by part."""
     seconds: float | None = None
-    """To count, once the model and its inputs were there."""
+    """Time of the count, without creating the model and its inputs."""
     peak_bytes: int | None = None
-    """Most memory of the whole process, the libraries included."""
+    """Peak memory of the whole process, including libraries."""
     reason: str = ""
     """Why the tool has no count."""
     needed_bytes: int | None = None
-    """What a real run would take, where that is more than `free_bytes`."""
+    """The memory of a real run, if that is more than `free_bytes`."""
     free_bytes: int | None = None
 
 
@@ -55,5 +55,5 @@ class Crosscheck:
 
     @property
     def truth(self) -> Count:
-        """The count of diffprof, which the others are compared with."""
+        """The count of diffprof, with which the others are compared."""
         return next(count for count in self.counts if count.tool == DIFFPROF)

@@ -1,6 +1,6 @@
-"""`crosscheck`: runs every tool on the same call of the same component, one after another, each in its own process.
+"""Run every tool on the same call of a component, one after another, each in its own process.
 
-This side imports no torch: what it holds does not count against the memory that the tools need.
+This module does not import torch, so that this process leaves more memory to the tools.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from diffprof.record.progress import Activity, Progress, ProgressEvent
 from diffprof.settings.work_limits import work_limits
 
 LIBRARIES_BYTES = 700_000_000
-"""What torch, diffusers and transformers take before anything is computed."""
+"""The memory of torch, diffusers and transformers before anything is computed."""
 
 TOO_LARGE = "the free memory does not hold a real run of the model"
 
@@ -37,10 +37,10 @@ def crosscheck(
     timeout: float = 900,
     progress: Progress | None = None,
 ) -> Crosscheck:
-    """Count one call of a component (the denoiser when none is named) with several tools, on the same inputs.
+    """Count one call of a component (by default the denoiser) with several tools, on the same inputs.
 
-    The inputs are those of the pipeline's own call with `arguments`; weights are random ones of the true architecture.
-    A tool that is missing, fails, would not fit into memory or needs more than `timeout` seconds has that in its row.
+    The inputs are those of the pipeline's own call with `arguments`; weights are random, in the real architecture. If a
+    tool is missing, fails, would not fit into memory or needs more than `timeout` seconds, its row says so.
     """
     selected = _select_tools(tools)
     limits = asdict(work_limits())
@@ -71,19 +71,19 @@ def _select_tools(names: Sequence[str]) -> list[Tool]:
     unknown = [name for name in names if name not in TOOLS]
     if unknown:
         raise RequestError(f"there is no tool {unknown[0]!r}; there are {', '.join(TOOLS)}")
-    # Ours is what the others are held against, and says how much memory they would need.
+    # diffprof runs first: the others are compared with it, and it predicts how much memory they need.
     return [TOOLS[name] for name in dict.fromkeys((DIFFPROF, *names))]
 
 
 def _truth(result: dict[str, Any]) -> dict[str, Any]:
-    """A result without which there is nothing to compare with."""
+    """Raise an error if diffprof's own count failed, because there is nothing to compare with then."""
     if "error" in result:
         raise (RequestError if result.get("exit_code") == 2 else DiffprofError)(result["error"])
     return result
 
 
 def _needed_bytes(caught: Mapping[str, Any], ours: Mapping[str, Any]) -> int:
-    """Of a real run: libraries, weights, and the activations with half as much again for what kernels set aside."""
+    """The memory of a real run: libraries, weights, and 1.5 times the activations, to cover workspaces of kernels."""
     weights, activations = int(caught["weight_bytes"]), int(ours["activation_bytes"])
     return LIBRARIES_BYTES + weights + activations * 3 // 2
 
@@ -96,12 +96,12 @@ def _run(folder: Path, name: str, timeout: float) -> dict[str, Any]:
     try:
         ended = subprocess.run(command, env=environment, capture_output=True, timeout=timeout, check=False)
     except subprocess.TimeoutExpired:
-        return {"error": f"not done after {timeout:g} seconds; --timeout gives it more"}
+        return {"error": f"not finished after {timeout:g} seconds; allow more with --timeout"}
     result = folder / f"{name}.json"
     if result.is_file():
         return dict(json.loads(result.read_text(encoding="utf-8")))
     if ended.returncode < 0:
-        return {"error": f"was ended by signal {-ended.returncode}, most likely because memory ran out"}
+        return {"error": f"was killed by signal {-ended.returncode}, most likely because it ran out of memory"}
     output = ended.stderr.decode(errors="replace").strip().splitlines()
     return {"error": f"failed: {output[-1] if output else f'exit code {ended.returncode}'}"}
 

@@ -1,4 +1,4 @@
-"""The names of the tools that are compared. Each tool is imported only in the process that runs it."""
+"""The tools that are compared. Each is imported only in the process that runs it."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from diffprof.crosscheck.result import DIFFPROF
 
 CAPTURE = "capture"
-"""Not a tool: the process that finds out how the pipeline calls the component."""
+"""The name of the process that records the call; not a tool."""
 
 
 @dataclass(frozen=True)
 class Tool:
-    """A way of counting: the package it needs, and whether it computes with real weights."""
+    """A tool: the package it needs, and whether it computes with real weights."""
 
     name: str
     title: str

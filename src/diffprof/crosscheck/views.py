@@ -1,4 +1,4 @@
-"""A crosscheck as people and programs read it: one row for each tool."""
+"""A crosscheck as text, Markdown, JSON and CSV, with one row for each tool."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ COLUMNS = ("tool", "macs", "share", "seconds", "peak_bytes", "missed", "counted_
 
 
 def print_crosscheck(crosscheck: Crosscheck, console: Console) -> None:
-    """The tools side by side, and what each missed."""
+    """Print a row for each tool, and what it missed."""
     print_blocks(crosscheck_blocks(crosscheck), console)
 
 
 def crosscheck_markdown(crosscheck: Crosscheck) -> str:
-    """The same as Markdown, for an issue."""
+    """The crosscheck as Markdown, for an issue."""
     return markdown(crosscheck_blocks(crosscheck))
 
 
 def crosscheck_blocks(crosscheck: Crosscheck) -> list[Block]:
-    """The call, a row for each tool, and how to read the table."""
+    """The call, a row for each tool, and notes about the table."""
     rows = crosscheck_table(crosscheck)
     columns = [
         Column("tool", [row.count.title for row in rows], justify="left", least=16),
@@ -55,7 +55,7 @@ NOTES = (
 
 
 def crosscheck_json(crosscheck: Crosscheck) -> str:
-    """Everything that was found out, as JSON."""
+    """The whole crosscheck as JSON."""
     plain = dataclasses.asdict(crosscheck)
     for written, row in zip(plain["counts"], crosscheck_table(crosscheck), strict=True):
         written["share"] = row.share

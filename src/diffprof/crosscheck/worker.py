@@ -1,6 +1,6 @@
-"""The process that one tool counts in: ``python -m diffprof.crosscheck.worker FOLDER TOOL``.
+"""The process that runs one tool: ``python -m diffprof.crosscheck.worker FOLDER TOOL``.
 
-It reads ``request.json`` in the folder and writes ``TOOL.json`` beside it; what the tools print is ignored.
+Reads ``request.json`` in the folder and writes ``TOOL.json`` next to it; the output of the tools is ignored.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ CALL = "call.pt"
 
 
 def main(folder: Path, name: str) -> None:
-    """Run one tool and write its result; a failure is a result too."""
+    """Run one tool and write its result, which may be a failure."""
     request = json.loads((folder / "request.json").read_text(encoding="utf-8"))
     warnings.simplefilter("ignore")
     try:
         result = _capture(folder, request) if name == CAPTURE else _count(folder, request, TOOLS[name])
     except DiffprofError as error:
         result = {"error": str(error), "exit_code": error.exit_code}
-    except Exception as error:  # noqa: BLE001  a tool can fail in any way of its own; its row says so
+    except Exception as error:  # noqa: BLE001  any failure of a tool is reported in its row
         result = {"error": f"failed: {error_summary(error)}", "exit_code": 1}
-    # Whole or not at all: a process that is killed has no result.
+    # Written atomically: a process that is killed has no result.
     replace_file(folder / f"{name}.json", json.dumps(result).encode())
 
 

@@ -57,7 +57,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Import a name when it is first used: the help of the command line does not wait for numpy."""
+    """Import a name when it is first used, so that the command line's help does not import numpy."""
     if name not in _MODULES:
         raise AttributeError(f"module 'diffprof.traces' has no attribute {name!r}")
     return getattr(import_module(f"diffprof.traces.{_MODULES[name]}"), name)

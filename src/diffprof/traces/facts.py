@@ -1,4 +1,4 @@
-"""What was found in a trace, as records: all times are integer nanoseconds, counted from the start of the trace."""
+"""The facts found in a trace, as records. All times are integer nanoseconds since the start of the trace."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from enum import Enum
 from diffprof.record.display import Displayed
 
 GAP_THRESHOLD_NS = 10_000
-"""Shorter gaps are summed up by default: a launch takes about as long."""
+"""Shorter gaps are only summed up by default: a launch takes about as long."""
 
 # Why a device was idle.
 HOST = "host"
 """The host had not launched the next work in time: it could not keep up."""
 SYNCHRONISATION = "synchronisation"
-"""The host had waited for the device, and so had not launched anything ahead."""
+"""The host was waiting for the device, and so had not launched anything ahead."""
 LAUNCH = "launch"
 """The runtime call that launches the next work was in progress."""
 STREAM = "stream"
@@ -88,12 +88,12 @@ class Timeline:
 
     @property
     def hidden_communication_ns(self) -> int:
-        """Behind computation."""
+        """Communication that overlapped with computation."""
         return self.communication_ns - self.exposed_communication_ns
 
     @property
     def hidden_copy_ns(self) -> int:
-        """Behind computation or communication."""
+        """Copies that overlapped with computation or communication."""
         return self.copy_ns - self.exposed_copy_ns
 
     @property
@@ -103,7 +103,7 @@ class Timeline:
 
 @dataclass(frozen=True)
 class DeviceActivity:
-    """What one device did in each of some equal parts of its timeline."""
+    """What one device did in each of several equal parts of its timeline."""
 
     device: int
     parts: tuple[tuple[int, int, int, int, int], ...]
@@ -122,7 +122,7 @@ class Copies:
     size_bytes: int | None
     duration_ns: int
     exposed_ns: int
-    """While nothing else ran on the device."""
+    """Time in which nothing else ran on the device."""
 
     @property
     def bytes_per_second(self) -> float | None:
@@ -143,7 +143,7 @@ class Gap:
     """The Python function that it was called from, if stacks were recorded."""
     before: str
     after: str
-    """What ran before and after it."""
+    """The work before and after it."""
 
 
 @dataclass(frozen=True)
@@ -158,7 +158,7 @@ class IdleCause:
     idle_ns: int
     longest_ns: int
     mostly: str = ""
-    """The callee in which the host spent the most time meanwhile."""
+    """The function in which the host spent the most time meanwhile."""
     mostly_share: float = 0.0
     """The share of that time spent in it."""
 
@@ -215,10 +215,10 @@ class TraceAttention:
     kernels: int
     gpu_ns: int
     shapes: str
-    """Of query, key and value, if they were recorded."""
+    """Shapes of query, key and value, if they were recorded."""
     dtype: str
     alternative: FusedAlternative | None
-    """For a slow implementation."""
+    """The faster alternative to a slow implementation."""
 
 
 @dataclass(frozen=True)
@@ -243,7 +243,7 @@ class TraceSection:
 
 @dataclass(frozen=True)
 class TraceSteps:
-    """The steps of the program and what each of them took."""
+    """The steps of the program, and the time and work of each."""
 
     found_by: str
     """What marks a step in the trace."""
@@ -251,7 +251,7 @@ class TraceSteps:
     host_ns: tuple[int, ...]
     gpu_busy_ns: tuple[int, ...]
     allocated_bytes: tuple[int, ...]
-    """At the end of each step; empty if memory was not recorded."""
+    """Allocated bytes at the end of each step; empty if memory was not recorded."""
 
 
 @dataclass(frozen=True)
@@ -273,14 +273,14 @@ class LaunchStatistics:
     calls: int
     call_median_ns: int
     latency_median_ns: int
-    """From the start of the call to the start on the device."""
+    """Time from the start of the call to the start on the device."""
     latency_p95_ns: int
     latency_longest_ns: int
     queue_median: int
-    """How much launched work was unfinished at each launch."""
+    """The number of unfinished launches at each launch."""
     queue_longest: int
     on_empty_queue: int
-    """How many launches found the device without work."""
+    """The number of launches at which the device had no work."""
     graph_launches: int
     graph_kernels: int
 
@@ -298,7 +298,7 @@ class Compiled:
     triton_kernels: int
     triton_ns: int
     compiling_ns: int
-    """Compilation while the trace was recorded."""
+    """Time of compilation during the trace."""
 
 
 @dataclass(frozen=True)
@@ -312,7 +312,7 @@ class MemoryUse:
     last_allocated_bytes: int
     changes: int
     samples: tuple[tuple[int, int, int], ...]
-    """Time, allocated and reserved bytes: the highest point of each of some equal parts of the time."""
+    """Time, allocated and reserved bytes at the highest point of each of several equal parts of the trace."""
 
 
 @dataclass(frozen=True)
@@ -346,7 +346,7 @@ class TraceExplanation(Displayed):
     copies: tuple[Copies, ...]
     causes: tuple[IdleCause, ...]
     gaps: tuple[Gap, ...]
-    """The longest ones; `causes` covers all."""
+    """The longest gaps; `causes` covers all."""
     kinds: tuple[WorkKind, ...]
     kernels: tuple[KernelRow, ...]
     attention: tuple[TraceAttention, ...]

@@ -1,4 +1,4 @@
-"""Requests about traces, checked before any of them is read."""
+"""Check a request to explain or compare traces, and run it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ GAP_MICROSECONDS = GAP_THRESHOLD_NS / 1000
 
 
 def trace_files(places: Sequence[Path]) -> tuple[Path, ...]:
-    """The traces that are given, each of them or by a folder: then those in it that are called traces, or else all."""
+    """The given files, and those in given folders: files named like traces, or else all."""
     return tuple(file for place in places for file in (_files_in(place) if place.is_dir() else [place]))
 
 
@@ -32,7 +32,7 @@ def _files_in(folder: Path) -> list[Path]:
 
 @dataclass(frozen=True)
 class TraceRequest:
-    """Which traces to explain, and which files to write on the way.
+    """Which traces to explain, and which files to write.
 
     One trace is explained; several are the ranks of one run; with `against`, one trace is compared with another.
     """
@@ -42,11 +42,11 @@ class TraceRequest:
     gap_microseconds: float = GAP_MICROSECONDS
     """Shorter gaps are summed up without their causes."""
     overlay: Path | None = None
-    """Where to write a copy of the trace with the findings as tracks."""
+    """The file for a copy of the trace with the findings as tracks."""
     html: Path | None = None
-    """Where the page will be written: it must not be one of the other files."""
+    """The file for the HTML page, which must be different from the other files."""
     output: Path | None = None
-    """Where the answer will be written, likewise."""
+    """The file for the answer, which must be different from the other files."""
 
     def __post_init__(self) -> None:
         if not 0 <= self.gap_microseconds < 1e9:
@@ -63,7 +63,7 @@ class TraceRequest:
         return round(self.gap_microseconds * 1000)
 
     def _check_targets(self) -> None:
-        """No file that is written may be one that is read, or another one that is written."""
+        """Refuse to write to a file that is read, or twice to the same file."""
         traces = {realpath(file) for file in (*self.files, *((self.against,) if self.against else ()))}
         options = {"--overlay": self.overlay, "--html": self.html, "-o": self.output}
         targets = {option: realpath(target) for option, target in options.items() if target is not None}

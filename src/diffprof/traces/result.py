@@ -1,4 +1,4 @@
-"""The result of a request about traces: the one value that every view takes."""
+"""The result of a request about traces: the input of every view."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from diffprof.traces.facts import TraceExplanation
 
 @dataclass(frozen=True)
 class TraceResult:
-    """The answer to a request; every view takes only this."""
+    """The explanations of all traces of a request, and their comparison."""
 
     explanations: tuple[TraceExplanation, ...]
     """One for each trace of the request."""

@@ -1,1 +1,1 @@
-"""From the events of a trace to facts: where the time went, why devices were idle, what changed between two traces."""
+"""Analyse the events of a trace: where the time went, why devices were idle, what changed between two traces."""

@@ -1,4 +1,4 @@
-"""Which attention really ran: fused kernels, or matrix products around a softmax."""
+"""Find out which attention ran: fused kernels, or matrix products around a softmax."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _PRODUCT_OPS = ("aten::bmm", "aten::baddbmm")
 _SOFTMAX = re.compile(r"softmax", re.I)
 _BIAS_OPS = ("aten::add", "aten::add_", "aten::masked_fill", "aten::masked_fill_", "aten::where", "aten::baddbmm")
 
-# How many kernels may lie between a product and its softmax: scale, mask, dtype, dropout; a bias may be computed.
+# The most kernels between a product and its softmax: scale, mask, dtype, dropout, and the computation of a bias.
 MOST_KERNELS_BETWEEN = 40
 LARGEST_FLASH_HEAD = 256
 
@@ -64,7 +64,7 @@ class _AttentionSearch:
         self.op_names = [trace.names[host.name[row]] if row != NOTHING else "" for row in self.op]
         self.kinds = [kernel_kind(trace.names[name]) for name in gpu.name]
         self.part_of = np.full(len(gpu), UNKNOWN, dtype=np.int64)
-        """Which one of `calls` each row of `trace.gpu` is a part of."""
+        """The index in `calls` that each row of `trace.gpu` is a part of."""
         self.calls: list[tuple[str, str, str, FusedAlternative | None]] = []
         """Backend, shapes, dtype and alternative."""
 
@@ -131,7 +131,7 @@ class _AttentionSearch:
         return self.kinds[row] == "reduction" and bool(_SOFTMAX.search(self._kernel(row)))
 
     def _nearest_product(self, order: Ints, place: int, direction: int) -> int | None:
-        """Where in `order` the nearest batched product is, with only small work between it and the softmax."""
+        """The position in `order` of the nearest batched product, with only small work before the softmax."""
         for distance in range(1, MOST_KERNELS_BETWEEN + 1):
             other = place + direction * distance
             if not 0 <= other < len(order):

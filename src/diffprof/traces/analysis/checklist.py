@@ -1,4 +1,4 @@
-"""The questions that people ask about a trace, each answered by a share and its thresholds."""
+"""A checklist for a trace: questions that are answered by a share and its thresholds."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NOT_THERE = "none"
 
 @dataclass(frozen=True)
 class Thresholds:
-    """From where on a share is good or bad; in between it is worth a look."""
+    """The limits of a good and a bad share; in between it is worth a look."""
 
     good: float
     bad: float
@@ -45,7 +45,7 @@ THRESHOLDS = {
     "memory": Thresholds(0.01, 0.05),
 }
 
-# The first steps may hold more or less memory than those after them.
+# The first steps may use more or less memory than those after them.
 FIRST_STEPS = 1
 
 

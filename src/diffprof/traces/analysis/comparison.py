@@ -1,4 +1,4 @@
-"""Two traces: what got slower or faster, which kernels are new or gone, the gaps before and after."""
+"""Compare two traces: what became slower or faster, which kernels are new or gone, and gaps."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from diffprof.traces.facts import CAUSES, Timeline, TraceExplanation
 
 @dataclass(frozen=True)
 class TraceChange:
-    """A time and a number of calls before and after; 0 calls mean that it was not there."""
+    """A time and a number of calls before and after; 0 calls if it did not exist."""
 
     name: str
     before_ns: int
@@ -25,13 +25,13 @@ class TraceChange:
 
     @property
     def ratio(self) -> float | None:
-        """After to before."""
+        """`after_ns` divided by `before_ns`."""
         return self.after_ns / self.before_ns if self.before_ns else None
 
 
 @dataclass(frozen=True)
 class SourceDifference:
-    """A condition of the two traces that is not the same; a value is empty if it is unknown."""
+    """A condition that differs between the two traces; a value is empty if it is unknown."""
 
     name: str
     before: str
@@ -76,7 +76,7 @@ def compare_traces(before: TraceExplanation, after: TraceExplanation) -> TraceCo
     )
 
 
-# The times of a timeline that are compared, in the order in which they are shown.
+# The times of a timeline that are compared, in the order of display.
 TIMELINE_TIMES: dict[str, Callable[[Timeline], int]] = {
     "total": lambda line: line.total_ns,
     "computation": lambda line: line.computation_ns,

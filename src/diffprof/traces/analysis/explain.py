@@ -1,4 +1,4 @@
-"""From a trace to everything that diffprof finds in it."""
+"""Explain a trace: run all analyses on it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def explain_trace(path: str | Path, threshold_ns: int = GAP_THRESHOLD_NS) -> Tra
 
 
 def explain(trace: RecordedTrace, threshold_ns: int = GAP_THRESHOLD_NS) -> TraceExplanation:
-    """Everything that diffprof finds in a trace."""
+    """Run all analyses on a trace."""
     tree, launches = HostTree(trace), Launches(trace)
     devices = device_work(trace)
     idle = [idle_time(trace, device, tree, launches, threshold_ns) for device in devices]
@@ -106,11 +106,11 @@ _CALLS = {
     "cuda": re.compile("cuda[A-Z]|cu[A-Z]"),
     "xpu": re.compile("(ur|pi)(Enqueue|Queue|Event)|ze[A-Z]"),
 }
-"""How the runtime calls of a platform begin."""
+"""Prefixes of the runtime calls of each platform."""
 
 
 def _device_names(trace: RecordedTrace) -> tuple[str, ...]:
-    """The names of the devices; a trace may number them differently from how it lists them."""
+    """The names of the devices; a trace may number them differently from the order of its list."""
     listed: Any = trace.metadata.get("deviceProperties")
     if not isinstance(listed, list) or not len(trace.gpu):
         return ()

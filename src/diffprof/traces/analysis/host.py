@@ -1,4 +1,4 @@
-"""What ran on the host at any time: the calls of each thread as a tree."""
+"""The calls of each host thread as a tree."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class HostTree:
         stack: list[tuple[int, int]] = []
         lane_before = UNKNOWN
         for begin in range(0, len(self.host), _CHUNK):
-            # A chunk at a time: as Python objects, all numbers at once would take ten times the memory.
+            # In chunks, because Python objects for all numbers would take ten times the memory.
             chunk = slice(begin, begin + _CHUNK)
             starts, ends = self.host.start[chunk].tolist(), self.host.end[chunk].tolist()
             chunk_parents = []
@@ -60,7 +60,7 @@ class HostTree:
 
     def innermost_covering(self, lane: Ints, start: Ints, end: Ints) -> Ints:
         """The innermost row that ran for at least half of each interval."""
-        # A row that covers more than half of an interval covers its middle: all candidates are callers of each other.
+        # A row that covers more than half of an interval covers its middle, so all candidates call each other.
         row = self.innermost(lane, (start + end) // 2)
 
         def covers_half(rows: Ints, which: Ints) -> Flags:
@@ -109,7 +109,7 @@ class HostTree:
         return int(places[0]), int(places[1])
 
     def label(self, row: int) -> str:
-        """The name of a row for people."""
+        """The readable name of a row."""
         return readable_name(self._names[self.host.name[row]])
 
     def python_function(self, rows: Ints) -> Ints:
@@ -129,7 +129,7 @@ class HostTree:
 
     @cached_property
     def _is_function(self) -> Flags:
-        """Which names are Python functions that tell a reader something."""
+        """Which names are Python functions worth showing."""
         flags = np.zeros(len(self._names), dtype=bool)
         for number in np.unique(self.host.name[self.host.kind == PYTHON]):
             name = self._names[number]
@@ -142,7 +142,7 @@ def readable_name(name: str) -> str:
     name = _ADDRESS.sub("", name)
     built_in = _BUILT_IN.match(name)
     if built_in:
-        # Functions of extensions may have no name, and then the owner says nothing either.
+        # Functions of extensions may have no name; then the owner is useless, too.
         owner = (built_in[2] or "").removesuffix(" object")
         if not built_in[1]:
             return "a built-in function"

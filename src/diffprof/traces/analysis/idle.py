@@ -1,4 +1,4 @@
-"""Why a device was idle: each gap attributed to the host, another stream or the queue."""
+"""Attribute each gap of a device to its cause: the host, another stream or the queue."""
 
 from __future__ import annotations
 
@@ -96,8 +96,8 @@ class _GapAnalysis:
 
     @cached_property
     def keys(self) -> Ints:
-        """For each gap: its cause, the number of the name of what caused it, of its operator, of the Python function
-        that called it, and of the work before; `UNKNOWN` for none.
+        """For each gap: its cause, and the numbers of four names: of what caused it, of its operator, of the Python
+        function that called it, and of the work before it. `UNKNOWN` for none.
         """
         waits = np.where(self.cause == _CODES[SYNCHRONISATION], self.row, NOTHING)
         switched = self.cause == _CODES[STREAM]

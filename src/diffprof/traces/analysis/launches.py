@@ -1,4 +1,4 @@
-"""Which runtime call launched which work, and how far the host was ahead."""
+"""Match work with the runtime calls that launched it, and measure how far the host was ahead."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def launch_statistics(trace: RecordedTrace, launches: Launches) -> LaunchStatist
         return None
     gpu, host = trace.gpu, trace.host
     calls = launches.call[known]
-    # Nothing begins before its launch; the clocks of host and device can differ, and a file can say anything.
+    # Clamped at 0: nothing begins before its launch, but the clocks of host and device can differ.
     latency = np.maximum(gpu.start[known] - host.start[calls], 0)
     devices = np.unique(gpu.device[known])
     queue = np.concatenate([_queue_lengths(trace, known[gpu.device[known] == device], launches) for device in devices])
@@ -73,7 +73,7 @@ def launch_statistics(trace: RecordedTrace, launches: Launches) -> LaunchStatist
 
 
 def _queue_lengths(trace: RecordedTrace, rows: Ints, launches: Launches) -> Ints:
-    """How much launched work of one device was unfinished at each launch."""
+    """The number of unfinished launches of one device at each launch."""
     launched = np.sort(trace.host.start[launches.call[rows]])
     finished = np.sort(trace.gpu.end[rows])
     return np.maximum(np.arange(len(rows)) - np.searchsorted(finished, launched, side="right"), 0)

@@ -15,7 +15,7 @@ _DEVICE_TYPES = {0: "cpu", 1: "cuda", 6: "hip", 12: "xpu", 13: "mps"}
 
 
 def memory_use(trace: RecordedTrace) -> tuple[MemoryUse, ...]:
-    """The allocator of each device, that of the host last."""
+    """The memory of each device's allocator over time; that of the host comes last."""
     memory = trace.allocations
     known = memory.rows((memory.allocated_bytes >= 0) & (memory.device_type >= 0))
     devices = set(zip(known.device_type.tolist(), known.device.tolist(), strict=True))

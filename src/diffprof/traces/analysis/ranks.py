@@ -1,4 +1,4 @@
-"""Several ranks of one run: how long each computed, and which of them waited for which."""
+"""Compare the ranks of one run: how long each computed, and which of them the others waited for."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class RankRow:
     exposed_copy_ns: int
     idle_ns: int
     waited_ns: int
-    """In collective calls, until the last rank arrived: how much longer its calls are than the shortest ones."""
+    """Time spent waiting for the last rank in collective calls: the excess of its calls over the shortest ones."""
     last_arrivals: int
-    """How often its call was the shortest: all others waited for it."""
+    """How often its call was the shortest, so that all others waited for it."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class RankComparison:
 
     @property
     def imbalance(self) -> float:
-        """How much longer the longest computation is than the mean, as a share."""
+        """The excess of the longest computation over the mean, as a share of the mean."""
         times = [row.computation_ns for row in self.rows]
         mean = sum(times) / len(times)
         return max(times) / mean - 1 if mean else 0.0
@@ -99,10 +99,10 @@ def _number_ranks(explanations: Sequence[TraceExplanation]) -> tuple[list[tuple[
 
 
 def _waits(explanations: Sequence[TraceExplanation]) -> tuple[list[int], list[int], int, int]:
-    """For each rank how long it waited and how often it arrived last; how many calls could be compared or not.
+    """How long each rank waited, how often it arrived last, and how many calls could be compared or not.
 
-    A collective call ends for all ranks at once. So the rank with the shortest call arrived last, and each other rank
-    waited for as long as its call is longer: no clocks have to agree.
+    A collective call ends for all ranks at once, so the rank with the shortest call arrived last, and each other rank
+    waited as long as its call was longer. This does not need synchronized clocks.
     """
     waited, last = [0] * len(explanations), [0] * len(explanations)
     compared = unmatched = 0

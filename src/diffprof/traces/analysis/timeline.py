@@ -22,7 +22,7 @@ _DIRECTIONS = re.compile(r"([HDP])to([HDP])|CopyHostTo(Device)|CopyDeviceTo(Host
 
 @dataclass(frozen=True)
 class DeviceWork:
-    """The rows of `trace.gpu` of one device, and when it did what."""
+    """The rows of `trace.gpu` of one device, and its intervals of computation, communication and copies."""
 
     device: int
     rows: Ints

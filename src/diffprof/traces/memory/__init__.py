@@ -1,1 +1,1 @@
-"""Memory snapshots of ``torch.cuda.memory``: read without unpickling, and explained by owner."""
+"""Explain memory snapshots of ``torch.cuda.memory``, which are read without unpickling."""

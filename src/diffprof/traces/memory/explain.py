@@ -1,4 +1,4 @@
-"""What a memory snapshot says: the peak, what was alive at it and whose it was, fragmentation, and what failed."""
+"""Explain a memory snapshot: the peak and its owners, fragmentation, and failed allocations."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from diffprof.traces.memory.plain_pickle import read_plain_pickle
 ALLOCATED, FREED, FAILED = "alloc", "free_completed", "oom"
 UNKNOWN_OWNER = "not recorded"
 WEIGHTS_KEY = "diffprof_weights"
-"""What `diffprof run` adds to a snapshot: the address of each weight -> its path."""
+"""The key under which `diffprof run` adds the path of each weight, by address, to a snapshot."""
 BEFORE_FAILURE = 5
 """How many allocations before a failed one are listed."""
 MOST_FAILURES = 20
-"""The latest ones: a program may try again and again."""
+"""Only the latest failures are listed, because a program may retry many times."""
 DEEPEST_STACK = 6
 LONGEST_LABEL = 200
 LARGEST_BYTES = 2**50
 MOST_DEVICES = 1024
 MOST_BLOCKS = 20_000_000
-"""A pickle can name one list of blocks any number of times: a small file would stand for more than any memory."""
+"""A small pickle can refer to one list of blocks many times, so the number of blocks is limited."""
 DEEPEST_FRAME = 1000
 OWNERS = (
     ("/diffusers/models/autoencoders/", "vae"),
@@ -36,12 +36,12 @@ OWNERS = (
     ("/diffusers/schedulers/", "scheduler"),
     ("/diffusers/pipelines/", "pipeline"),
 )
-"""Part of a file's path -> what its code belongs to; the first that fits the outermost frame."""
+"""The owner of memory by a part of the file's path; the first match of the outermost frame counts."""
 
 
 @dataclass(frozen=True)
 class MemoryShare:
-    """Memory that one owner or one line of code held at the peak."""
+    """The memory of one owner or one line of code at the peak."""
 
     name: str
     held_bytes: int
@@ -54,36 +54,36 @@ class FailedAllocation:
 
     requested_bytes: int
     free_bytes: int | None
-    """What the driver had left at that moment."""
+    """Free memory of the driver at that moment."""
     line: str
-    """The line of code that asked for it."""
+    """The line of code that requested it."""
     module: str
-    """The module that asked for it."""
+    """The module that requested it."""
     allocated_bytes: int
-    """What was allocated at that moment."""
+    """Allocated memory at that moment."""
     before: tuple[MemoryShare, ...]
     """The last allocations before it, by line of code, the latest first."""
 
 
 @dataclass(frozen=True)
 class DeviceSnapshot:
-    """One device."""
+    """The memory of one device."""
 
     device: int
     peak_bytes: int
-    """The most that was allocated at one time."""
+    """Peak allocated memory."""
     has_history: bool
     """Whether allocations were recorded; otherwise the peak is what is allocated at the end."""
     owners: tuple[MemoryShare, ...]
-    """At the peak, the largest first."""
+    """Memory at the peak by owner, the largest first."""
     modules: tuple[MemoryShare, ...]
-    """The same by module: its path where `diffprof run` took the snapshot, else the function that it runs."""
+    """Memory at the peak by module: its path if `diffprof run` took the snapshot, else its function."""
     lines: tuple[MemoryShare, ...]
-    """The same by the innermost line of code outside of torch."""
+    """Memory at the peak by the innermost line of code outside of torch."""
     stacks: tuple[MemoryShare, ...]
-    """The same by several such lines, the innermost first."""
+    """Memory at the peak by several such lines, the innermost first."""
     allocated_bytes: int
-    """At the end."""
+    """Allocated memory at the end."""
     reserved_bytes: int
     largest_free_bytes: int
     """The largest block that is reserved and free."""
@@ -91,7 +91,7 @@ class DeviceSnapshot:
 
     @property
     def unused_bytes(self) -> int:
-        """Reserved and not allocated at the end."""
+        """Memory that is reserved but not allocated at the end."""
         return self.reserved_bytes - self.allocated_bytes
 
 
@@ -165,14 +165,14 @@ def _blocks(
     made: Mapping[int, _Block],
     weights: Mapping[int, str],
 ) -> tuple[dict[int, _Block], list[int]]:
-    """What is allocated at the end, by address, and the sizes of what is free."""
+    """The allocated blocks at the end by address, and the sizes of free blocks."""
     last = {_address(event): made[number] for number, event in enumerate(trace) if event["action"] == ALLOCATED}
     active, free = {}, []
     for segment in segments:
         address = _address(segment, "address", 0)
         for block in segment["blocks"]:
             size = _size(block["size"])
-            # Torch before 2.1 leaves it out: blocks follow each other.
+            # Before torch 2.1, blocks have no address; they follow each other.
             address = _address(block, "address", address)
             if block["state"].startswith("active"):
                 known = last.get(address)
@@ -185,14 +185,14 @@ def _blocks(
 
 
 def _frames(block: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
-    """Where a block was allocated; torch before 2.1 kept a history of it."""
+    """The stack of an allocation; before torch 2.1, it is in the history of the block."""
     history = block.get("history") or [{}]
     frames: Sequence[Mapping[str, Any]] = block.get("frames") or history[0].get("frames") or ()
     return frames
 
 
 def _allocations(trace: Sequence[Mapping[str, Any]], weights: Mapping[int, str]) -> dict[int, _Block]:
-    """Number of an event that allocates or frees memory -> the block, as it was allocated."""
+    """The allocated block of each event that allocates or frees memory, by the index of the event."""
     alive: dict[Any, _Block] = {}
     made = {}
     for number, event in enumerate(trace):
@@ -209,12 +209,12 @@ def _allocations(trace: Sequence[Mapping[str, Any]], weights: Mapping[int, str])
 
 
 def _label(value: Any) -> str | None:
-    """What a program has attached to an allocation, as one line."""
+    """The label that a program attached to an allocation, on one line."""
     return " ".join(_text(value).split())[:LONGEST_LABEL] if value else None
 
 
 def _text(value: Any) -> str:
-    """The value as text; containers that hold each other again and again would otherwise be a text without end."""
+    """The value as text, limited in length, because nested containers can refer to each other endlessly."""
     return value if isinstance(value, str) else SHORT.repr(value)
 
 
@@ -223,7 +223,7 @@ SHORT.maxlevel = 2
 
 
 def _address(holder: Mapping[str, Any], key: str = "addr", missing: int | None = None) -> int:
-    """An address. No other value is looked up: to hash tuples that hold each other again and again has no end."""
+    """An address. Other types are refused, because hashing nested tuples can take forever."""
     value = holder.get(key, missing)
     if type(value) is not int:
         raise ValueError("an address is not a number")
@@ -231,7 +231,7 @@ def _address(holder: Mapping[str, Any], key: str = "addr", missing: int | None =
 
 
 def _size(value: Any) -> int:
-    """A number of bytes; a snapshot with another one is damaged."""
+    """A number of bytes; anything else is damage."""
     if type(value) is not int or not 0 <= value <= LARGEST_BYTES:
         raise ValueError("not a number of bytes")
     return value
@@ -245,7 +245,7 @@ def _free(event: Mapping[str, Any]) -> int | None:
 def _peak(
     at_end: Mapping[int, _Block], trace: Sequence[Mapping[str, Any]], made: Mapping[int, _Block]
 ) -> tuple[int, list[_Block]]:
-    """The most bytes at one time, and the blocks of that moment: the trace is walked from its end to its beginning."""
+    """The peak in bytes, and the blocks at that moment, found by going back through the trace."""
     alive = dict(at_end)
     now = peak = sum(block.size for block in alive.values())
     moment = len(trace)
@@ -259,7 +259,7 @@ def _peak(
 def _alive_before(
     at_end: Mapping[int, _Block], trace: Sequence[Mapping[str, Any]], made: Mapping[int, _Block], moment: int
 ) -> dict[int, _Block]:
-    """What was allocated before the event with this number."""
+    """The blocks that were allocated before the event with this index."""
     alive = dict(at_end)
     for number in range(len(trace) - 1, moment - 1, -1):
         _undo(alive, trace[number], made.get(number))
@@ -267,7 +267,7 @@ def _alive_before(
 
 
 def _undo(alive: dict[int, _Block], event: Mapping[str, Any], block: _Block | None) -> int:
-    """Take an event back: by how much that changes what is allocated."""
+    """Undo an event, and return the change of allocated bytes."""
     if event["action"] == ALLOCATED and (address := _address(event)) in alive:
         return -alive.pop(address).size
     if event["action"] == FREED and block is not None and (address := _address(event)) not in alive:
@@ -303,7 +303,7 @@ def _shares(blocks: Sequence[_Block], name: Callable[[_Block], str]) -> tuple[Me
 
 
 def _owner(block: _Block) -> str:
-    """The component, or the kind of component whose code is outermost; frames come with the innermost first."""
+    """The component, or the kind of component whose code is outermost; frames start with the innermost."""
     if block.module is not None:
         return block.module.partition(".")[0]
     files = [_file(frame) for frame in islice(block.frames, DEEPEST_FRAME)]
@@ -314,7 +314,7 @@ def _owner(block: _Block) -> str:
 
 
 def _module(block: _Block) -> str:
-    """Its label, or the function of a model that is innermost."""
+    """The label of a block, or the innermost function of a model."""
     if block.module is not None:
         return block.module
     for frame in islice(block.frames, DEEPEST_FRAME):

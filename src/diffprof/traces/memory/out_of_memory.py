@@ -1,4 +1,4 @@
-"""Describes what took the memory of a GPU when it ran out, next to the snapshot that was written then."""
+"""Write an explanation next to the memory snapshot of a GPU that ran out of memory."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ WIDTH, TOP = 100, 15
 
 
 def explained_files(snapshot: Path | None) -> list[Path]:
-    """The snapshot, and its explanation where one can be written: what goes wrong here hides no other error."""
+    """The snapshot and, if it can be written, its explanation. Errors here are suppressed, not to hide another."""
     if snapshot is None:
         return []
     files = [snapshot]
@@ -26,7 +26,7 @@ def explained_files(snapshot: Path | None) -> list[Path]:
 
 
 def write_explanation(snapshot: Path) -> Path:
-    """Write what a snapshot says beside it, as `diffprof memory` prints it."""
+    """Write the output of `diffprof memory` for a snapshot next to it."""
     devices = explain_snapshot(snapshot)
     text = render_text(lambda console: print_snapshot(devices, console, TOP), WIDTH, "utf-8")
     return replace_file(snapshot.with_suffix(ENDING), text.encode("utf-8", "backslashreplace"))

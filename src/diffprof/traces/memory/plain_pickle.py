@@ -1,7 +1,7 @@
-"""Reads pickles that hold nothing but plain containers, texts and numbers; anything else in one is refused.
+"""Read pickles that contain only plain containers, strings and numbers, and refuse all others.
 
-Unpickling runs whatever code a file asks for. This reader knows the instructions that build dictionaries, lists, tuples
-and plain values, and no other: a file that names a class or calls a function is refused before anything is done.
+Unpickling runs any code that a file names. This reader supports only the instructions that build dictionaries, lists,
+tuples and plain values: a file that names a class or calls a function is refused.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ LARGEST_FILE = 512 * 1024**2
 MOST_INSTRUCTIONS = 40_000_000
 """A snapshot of 200,000 allocations, which is what `diffprof run` records, has about 14 million."""
 MOST_BYTES = 10**9
-"""Of the values in memory: an empty list is one byte of a file, and sixty here."""
+"""The limit for values in memory: an empty list is one byte in a file, but sixty in memory."""
 POINTER_BYTES, ENTRY_BYTES = 8, 50
 """Of a place in a list, and of a key or value in a dictionary with the room that it keeps free."""
 LONGEST_NUMBER = 64
-"""Bytes of a whole number: an address has 8."""
+"""The most bytes of an integer; an address has 8."""
 
 
 def read_plain_pickle(path: Path) -> Any:
-    """The value in the file; `FileFormatError` says what is wrong with it."""
+    """Read the value of a file; a `FileFormatError` if it is not plain, or damaged."""
     try:
         if not path.is_file():
             problem = FileProblem.folder if path.is_dir() else FileProblem.missing
@@ -62,7 +62,7 @@ def _size_error(path: Path) -> FileFormatError:
 
 
 class TooLarge(Exception):
-    """The values would take more memory or time than those of any snapshot."""
+    """The values would take more memory or time than any snapshot needs."""
 
 
 class ForbiddenInstruction(Exception):
@@ -70,14 +70,14 @@ class ForbiddenInstruction(Exception):
 
 
 class _Mark:
-    """Where a container begins on the stack."""
+    """Marks the start of a container on the stack."""
 
 
 MARK = _Mark()
 
 
 class PlainReader:
-    """Carries out the instructions of one pickle."""
+    """Executes the instructions of one pickle."""
 
     def __init__(self, content: bytes) -> None:
         self._content = content
@@ -87,7 +87,7 @@ class PlainReader:
         self._held_bytes = 0
 
     def read(self) -> Any:
-        """The value that the pickle holds."""
+        """Execute all instructions, and return the value."""
         for _ in range(MOST_INSTRUCTIONS):
             code = self._content[self._at]
             self._at += 1
@@ -195,7 +195,7 @@ class PlainReader:
 
 
 def _pairs(values: list[Any]) -> dict[str | int, Any]:
-    """A dictionary. Keys are checked before they are hashed: that has no end for tuples that hold each other."""
+    """A dictionary. Keys are checked before they are hashed, because hashing nested tuples can take forever."""
     if any(type(key) not in (str, int) for key in values[::2]):
         raise ValueError("a key is neither a text nor a number")
     return dict(zip(values[::2], values[1::2], strict=True))

@@ -1,4 +1,4 @@
-"""A memory snapshot for people, and as data."""
+"""A memory snapshot as text, Markdown, CSV and JSON."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SEPARATOR = " < "
 
 
 def print_snapshot(devices: Sequence[DeviceSnapshot], console: Console, top: int) -> None:
-    """Print what each device held, and whose it was."""
+    """Print the memory of each device, and its owners."""
     if not devices:
         console.print("The snapshot holds no device memory.")
     for device in devices:
@@ -39,7 +39,7 @@ def _tables(device: DeviceSnapshot) -> dict[str, Sequence[MemoryShare]]:
 
 
 def snapshot_markdown(devices: Sequence[DeviceSnapshot], top: int) -> str:
-    """The same as Markdown, for an issue."""
+    """The memory of each device as Markdown, for an issue."""
     blocks = [] if devices else [Block("The snapshot holds no device memory.")]
     for device in devices:
         (_, number), *lines = device_lines(device)
@@ -50,7 +50,7 @@ def snapshot_markdown(devices: Sequence[DeviceSnapshot], top: int) -> str:
 
 
 def snapshot_csv(devices: Sequence[DeviceSnapshot]) -> str:
-    """What was allocated at the peak, by owner, by module and by line of code."""
+    """The memory at the peak as CSV: by owner, by module and by line of code."""
     rows = [
         {"device": device.device, "by": heading.replace(" ", "_"), **asdict(share)}
         for device in devices
@@ -61,7 +61,7 @@ def snapshot_csv(devices: Sequence[DeviceSnapshot]) -> str:
 
 
 def _print_stacks(device: DeviceSnapshot, console: Console, top: int) -> None:
-    """The largest allocations with the calls that led to them."""
+    """Print the largest allocations with their stacks."""
     for share in device.stacks[: min(top, MOST_STACKS)]:
         if SEPARATOR in share.name:
             console.print(f"{numbers.gigabytes(share.held_bytes)} at the peak by", markup=False, highlight=False)
@@ -70,12 +70,12 @@ def _print_stacks(device: DeviceSnapshot, console: Console, top: int) -> None:
 
 
 def snapshot_json(devices: Sequence[DeviceSnapshot]) -> str:
-    """Everything as JSON."""
+    """The explained snapshot as JSON."""
     return json.dumps({"unit": "bytes", "devices": [asdict(device) for device in devices]}, indent=2) + "\n"
 
 
 def device_lines(device: DeviceSnapshot) -> list[tuple[str, str]]:
-    """What a device held, each with its label."""
+    """Labelled lines about the memory of a device."""
     size = numbers.gigabytes
     peak = f"{size(device.peak_bytes)} allocated at the peak"
     if not device.has_history:
@@ -110,7 +110,7 @@ def _describe_failure(failure: FailedAllocation, device: DeviceSnapshot) -> str:
 
 
 def share_columns(heading: str, shares: Sequence[MemoryShare], whole: int, top: int) -> list[Column]:
-    """Who held how much of the peak."""
+    """The columns of a table of shares of the peak."""
     rows = shares[:top]
     return [
         Column(heading, [share.name for share in rows], justify="left", least=20),

@@ -1,1 +1,1 @@
-"""From a trace file to its events as columns."""
+"""Read a trace file into columns of events."""

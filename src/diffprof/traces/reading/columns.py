@@ -1,4 +1,4 @@
-"""The events of a trace as columns: a few numbers for each event, each distinct name stored once."""
+"""The events of a trace as columns of numbers, with each distinct name stored once."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ UNKNOWN = -1
 
 
 class Names:
-    """Distinct names, each with a number."""
+    """Numbers distinct names."""
 
     def __init__(self) -> None:
-        # The lookup itself assigns the numbers: no Python code runs for each of millions of events.
+        # A defaultdict assigns numbers during the lookup, without running Python code for each of millions of events.
         self._numbers: defaultdict[Any, int] = defaultdict(itertools.count().__next__)
 
     def numbers(self, names: Iterable[Hashable]) -> Ints:
@@ -71,7 +71,7 @@ class GpuEvents(EventTable):
     stream: Ints
     correlation: Ints
     size_bytes: Ints
-    """Of a copy; `UNKNOWN` if it was not recorded."""
+    """Bytes of a copy; `UNKNOWN` if they were not recorded."""
 
 
 # What a row of `HostEvents` is.
@@ -88,14 +88,14 @@ class HostEvents(EventTable):
     name: Ints
     lane: Ints
     correlation: Ints
-    """Of a runtime call, shared with what it launched."""
+    """The correlation id of a runtime call, shared with the work it launched."""
     shapes: Ints
-    """Of an attention operator: the number of its shapes and dtypes, if they were recorded."""
+    """The number of the shapes and dtypes of an attention operator, if they were recorded."""
 
 
 @dataclass(frozen=True)
 class Spans(EventTable):
-    """Annotations as they show on a device: from the first to the last kernel that was launched inside."""
+    """Annotations on a device: from the first to the last kernel that was launched inside of each."""
 
     start: Ints
     end: Ints

@@ -1,4 +1,4 @@
-"""From a trace file to its events as columns."""
+"""Read a trace file into columns of events."""
 
 from __future__ import annotations
 
@@ -58,16 +58,16 @@ LARGEST_MICROSECONDS = float(2**62 // 1000)
 # Nanoseconds from the first to the last event: a year. Parts of it are multiplied when it is cut into equal ones.
 NANOSECONDS_OF_A_DAY = 24 * 3600 * 10**9
 LONGEST_TRACE = 366 * NANOSECONDS_OF_A_DAY
-# What all durations, and all sizes, add up to at most: their sums have to fit into 64 bits, too.
+# The largest sum of all durations or sizes, which has to fit into 64 bits, too.
 LARGEST_SUM = 2**62
-# Bytes of a copy or of memory in use: more is taken for damage, and not known.
+# The largest number of bytes of a copy or of memory in use; a larger one is damage, and treated as unknown.
 LARGEST_SIZE = 2**50
 
 # The operators whose shapes decide which attention could have run.
 _WITH_SHAPES = re.compile("attention|aten::bmm|aten::baddbmm")
 
 
-# JSON can spell half of a surrogate pair, which cannot be printed or saved.
+# JSON can contain lone surrogates, which cannot be printed or saved.
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -111,7 +111,7 @@ class _Reader:
             path=str(self.path),
             events=self.events,
             gpu=gpu.rows(np.lexsort((gpu.end, gpu.start))),
-            # Of two that begin together, the longer one called the other.
+            # If two begin at the same time, the longer one called the other.
             host=host.rows(np.lexsort((-host.end, host.start, host.lane))),
             spans=spans,
             allocations=allocations,
@@ -125,7 +125,7 @@ class _Reader:
         )
 
     def _check_times(self, gpu: GpuEvents, host: HostEvents, spans: Spans, allocations: AllocationColumns) -> None:
-        """Refuse times that no run has, before they are added up."""
+        """Refuse impossible times before they are added up."""
         tables = (gpu, host, spans)
         starts = [column for column in (*(table.start for table in tables), allocations.time) if len(column)]
         ends = [column for column in (*(table.end for table in tables), allocations.time) if len(column)]
@@ -220,7 +220,7 @@ class _Reader:
         return numbers
 
     def _shape_number(self, dimensions: list[Any], types: Any) -> int:
-        """The number of the shapes and dtypes of an operator; `UNKNOWN` where they are nested beyond any shape."""
+        """The number of the shapes and dtypes of an operator; `UNKNOWN` if they are nested too deeply for shapes."""
         try:
             # Read exactly, fractions are decimals, which JSON does not know.
             texts = [json.dumps(part, default=float) for part in (dimensions, types if isinstance(types, list) else [])]
@@ -291,7 +291,7 @@ def _numbers(arguments: list[dict[str, Any]], key: str, defaults: list[Any] | No
 
 
 def _sizes(arguments: list[dict[str, Any]], key: str) -> Ints:
-    """The bytes under `key` of each event's arguments; `UNKNOWN` where that is no size."""
+    """The bytes under `key` of each event's arguments; `UNKNOWN` if that is not a valid size."""
     sizes = _numbers(arguments, key)
     return np.where((sizes >= 0) & (sizes <= LARGEST_SIZE), sizes, UNKNOWN)
 

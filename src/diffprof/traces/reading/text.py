@@ -49,7 +49,7 @@ def read_bytes(path: Path) -> Iterator[bytes]:
 
 def byte_length(text: str) -> int:
     """How many bytes of the file a part of its text takes."""
-    # Python knows without a look at the characters whether a text is ASCII, as nearly all of a trace is.
+    # Nearly all text of a trace is ASCII, which Python knows without looking at the characters.
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogateescape"))
 
 

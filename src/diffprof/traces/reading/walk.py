@@ -1,4 +1,4 @@
-"""From the text of a trace to its events, a slice of them at a time, and to the other fields of its JSON."""
+"""Parse the text of a trace into events, a slice at a time, and into the other fields of its JSON."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class TraceWalk:
         self._may_stay_open = False
         self._text = ""
         self._position = 0
-        # What was dropped before the first character of `_text`.
+        # The number of characters and bytes that were dropped before the first character of `_text`.
         self._dropped_characters = 0
         self._dropped_bytes = 0
 
@@ -113,7 +113,7 @@ class TraceWalk:
             yield events
 
     def _end_event_list(self) -> None:
-        """Note where the bracket stands that closes the list of events."""
+        """Record the position of the bracket that closes the list of events."""
         self.end_of_events = self._dropped_bytes + byte_length(self._text[: self._position])
 
     def _find_boundary(self) -> re.Match[str] | None:
@@ -202,7 +202,7 @@ class TraceWalk:
             self._fill(1)
 
     def _fill(self, length: int) -> None:
-        """Have `length` characters or all that are left in `_text`; drop those that were consumed."""
+        """Make `_text` hold `length` characters, or all that are left, and drop consumed ones."""
         missing = length - (len(self._text) - self._position)
         if missing <= 0 or not self._has_more:
             return
@@ -217,7 +217,7 @@ class TraceWalk:
 
     @property
     def _character(self) -> int:
-        """Where the walk is in the text of the file."""
+        """The current position in the text of the file."""
         return self._dropped_characters + self._position
 
     def _syntax_error(self, error: json.JSONDecodeError) -> FileFormatError:

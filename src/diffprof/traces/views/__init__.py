@@ -1,1 +1,1 @@
-"""What was found in traces, for people and programs."""
+"""Explained traces as text, tables, charts, JSON and HTML."""

@@ -1,4 +1,4 @@
-"""The charts of traces: devices over time, gaps, kinds of work, steps, memory, ranks and changes."""
+"""Charts of traces: devices over time, gaps, kinds of work, steps, memory, ranks and changes."""
 
 from __future__ import annotations
 

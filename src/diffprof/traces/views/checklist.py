@@ -1,4 +1,4 @@
-"""The checklist in words: each question with its verdict, the evidence, the thresholds and what to do."""
+"""The text of the checklist: each question with its verdict, evidence, thresholds and advice."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Evidence = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class CheckText:
-    """A check in words."""
+    """The text of a check."""
 
     verdict: str
     question: str
@@ -31,7 +31,7 @@ VERDICTS = {GOOD: "good", LOOK: "look", BAD: "bad", UNKNOWN: "unknown", NOT_THER
 
 
 def describe_check(check: TraceCheck) -> CheckText:
-    """A check in words; with advice only if there is something to do."""
+    """The text of a check, with advice unless its verdict is good."""
     wording = WORDING[check.name]
     if check.verdict == UNKNOWN:
         reason = wording.unknown if check.evidence.get("gpu_work", True) else NO_GPU

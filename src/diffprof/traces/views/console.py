@@ -1,4 +1,4 @@
-"""Traces as blocks of sentences and tables: one of them explained, two compared, or the ranks of a run side by side."""
+"""Traces as blocks of sentences and tables: one trace, a comparison of two, or the ranks of a run."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def print_trace(explanation: TraceExplanation, console: Console, by: TraceBy | N
 
 
 def result_markdown(result: TraceResult, by: TraceBy | None = None, top: int = TOP) -> str:
-    """The same as Markdown, for a pull request."""
+    """The answer to a request as Markdown, for a pull request."""
     return markdown(result_blocks(result, by, top))
 
 
@@ -76,19 +76,19 @@ def trace_blocks(
 
 
 def comparison_blocks(comparison: TraceComparison, top: int = TOP) -> Iterator[Block]:
-    """What changed from one trace to another."""
+    """Blocks about the changes from one trace to another."""
     different = [f"Not the same: {sentences.describe_difference(one)}" for one in comparison.differences]
     yield Block(sentences.comparison_title(comparison), [sentences.comparison_headline(comparison), *different])
     for table in change_tables(comparison):
         if table.rows:
-            # A timeline without its last rows would not add up.
+            # The timeline is not cut: its rows add up.
             shown = len(table.rows) if table.is_timeline else top
             columns = change_columns(table.heading, table.rows[:shown])
             yield Block(columns=columns, after=_rest(len(table.rows) - shown))
 
 
 def rank_blocks(ranks: RankComparison, explanations: Sequence[TraceExplanation]) -> list[Block]:
-    """The ranks side by side, and which of them delays the others."""
+    """Blocks about the ranks, and which of them delays the others."""
     each = [f"{sentences.file_name(one)}: {sentences.headline(one)}" for one in explanations]
     return [
         Block(sentences.ranks_title(ranks), sentences.ranks_notes(ranks)),
@@ -98,7 +98,7 @@ def rank_blocks(ranks: RankComparison, explanations: Sequence[TraceExplanation])
 
 
 def _checks(explanation: TraceExplanation, title: str) -> Block:
-    """The checklist: each verdict with its question, the evidence, the threshold and what to do."""
+    """The checklist as a block."""
     checks = [describe_check(check) for check in checklist(explanation)]
     answers = [
         "\n".join(filter(None, (check.question, check.evidence, check.threshold, check.advice))) for check in checks

@@ -1,4 +1,4 @@
-"""What was found in traces, for programs: everything as JSON, or one table as CSV."""
+"""Explained traces as JSON, or one of their tables as CSV."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FORMAT_NAME = "diffprof-trace"
 # 1: the first version.
 FORMAT_VERSION = 1
 
-# The properties of a row that are written with its fields.
+# Properties of a row that are written in addition to its fields.
 DERIVED = {
     facts.Timeline: ("idle_ns", "hidden_communication_ns", "hidden_copy_ns", "busy_share"),
     facts.Copies: ("bytes_per_second",),
@@ -41,7 +41,7 @@ ALTERNATIVE = "fast"
 
 
 def result_json(result: TraceResult) -> str:
-    """Everything that was found: times in integer nanoseconds."""
+    """The whole result as JSON, with times in integer nanoseconds."""
     comparison, ranks = result.comparison, result.ranks
     explanations = (comparison.before, comparison.after) if comparison else result.explanations
     values: dict[str, Any] = {
@@ -61,7 +61,7 @@ def result_json(result: TraceResult) -> str:
 
 
 def result_csv(result: TraceResult, by: TraceBy) -> str:
-    """One table of all traces, with a first column that names the trace; or all changes between two traces."""
+    """One table of all traces as CSV, with a first column that names the trace; or all changes between two."""
     if result.comparison is not None:
         return _changes_csv(result.comparison)
     rows = [
@@ -110,7 +110,7 @@ def _comparison(comparison: TraceComparison) -> dict[str, Any]:
 
 
 def _fields_of(record: Any) -> dict[str, Any]:
-    """The fields and derived properties of a record, as JSON has them."""
+    """The fields and derived properties of a record as plain values."""
     names = (*(field.name for field in dataclasses.fields(record)), *DERIVED.get(type(record), ()))
     return _rename_alternative({name: _plain_value(getattr(record, name)) for name in names})
 

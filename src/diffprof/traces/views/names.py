@@ -1,4 +1,4 @@
-"""Names from a trace, shortened for a table: kernels, functions, causes and alternatives."""
+"""Shorten names from a trace for tables: kernels, functions, causes and alternatives."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _DIGEST = re.compile(r"^([a-z0-9]{8})[a-z0-9]{24,}(?=\.py)")
 
 
 def short(name: str) -> str:
-    """A name without what all names of its kind have in common."""
+    """Remove what all names of a kind have in common, such as namespaces."""
     name = clean(name)
     compiled = _COMPILED_CALL.match(name)
     if compiled:

@@ -11,7 +11,7 @@ TEXT_WIDTH = 100
 
 
 def trace_text(explanation: TraceExplanation) -> str:
-    """What ``diffprof trace`` prints."""
+    """The text that ``diffprof trace`` prints."""
     return render_text(lambda console: print_trace(explanation, console), TEXT_WIDTH)
 
 

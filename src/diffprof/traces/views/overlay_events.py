@@ -1,4 +1,4 @@
-"""What was found in a trace as events for Perfetto, in a process of their own below the others."""
+"""The findings in a trace as events for Perfetto, in their own process below the others."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def overlay_events(explanation: TraceExplanation) -> list[dict[str, Any]]:
 
 
 def _check_events(explanation: TraceExplanation) -> list[dict[str, Any]]:
-    """One slice below the other, each as long as all work on the first device."""
+    """One slice for each check, below each other, as long as all work on the first device."""
     line = explanation.timelines[0]
     checks = [describe_check(check) for check in checklist(explanation) if check.verdict in (LOOK, BAD)]
     return [
@@ -59,7 +59,7 @@ def _name_event(what: str, track: int, name: str) -> dict[str, Any]:
 def _slice(
     explanation: TraceExplanation, name: str, track: int, start_ns: int, length_ns: int, arguments: dict[str, str]
 ) -> dict[str, Any]:
-    """Perfetto takes microseconds on the trace's own clock."""
+    """A slice in microseconds on the trace's own clock, as Perfetto needs it."""
     return {
         "ph": "X",
         "cat": PROCESS,

@@ -1,4 +1,4 @@
-"""The page of a trace, of two, or of the ranks of one run: the sentences and tables of the console, and charts."""
+"""The HTML page of a trace, a comparison of two, or the ranks of a run: text and tables of the console, and charts."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ from diffprof.version import __version__
 
 TOP = 25
 MANY = 100
-"""Rows of a table that is folded."""
+"""The most rows of a folded table."""
 LONGEST_NAME = 140
 
 
 def result_html(result: TraceResult) -> str:
-    """The whole page of the answer to a request."""
+    """The whole page for the answer to a request."""
     if result.comparison is not None:
         return comparison_html(result.comparison)
     if result.ranks is not None:
@@ -102,7 +102,7 @@ EACH_RANK = {
 
 
 def comparison_html(comparison: TraceComparison) -> str:
-    """The whole page of two traces: under which conditions they differ, then what changed."""
+    """The whole page of a comparison: conditions that differ, then changes."""
     title = sentences.comparison_title(comparison)
     page = Page(title)
     differences = map(sentences.describe_difference, comparison.differences)
@@ -253,7 +253,7 @@ def _host(page: Page, explanation: TraceExplanation) -> None:
 
 
 def _rows(explanation: TraceExplanation, by: TraceBy, top: int) -> Markup:
-    """A table as on the console, without the columns that the page has a chart for; empty without rows."""
+    """A table of the console without columns that the page has a chart for; empty without rows."""
     rows = row_count(explanation, by)
     if not rows:
         return Markup()
@@ -263,7 +263,7 @@ def _rows(explanation: TraceExplanation, by: TraceBy, top: int) -> Markup:
 
 
 def _subject_first(columns: Sequence[Column]) -> list[Column]:
-    """The column that says what a row is about comes first: on a phone, the last columns are out of sight."""
+    """Put the column that identifies a row first, because a phone does not show the last columns."""
     subject = {column.key: column for column in columns if column.key in (CAUSE, LOCATION, KERNEL)}
     others = [column for column in columns if column.key not in subject]
     if CAUSE in subject:
@@ -274,7 +274,7 @@ def _subject_first(columns: Sequence[Column]) -> list[Column]:
 
 
 def _shorten(columns: Sequence[Column]) -> list[Column]:
-    """The names of kernels can be as long as a page."""
+    """Shorten long cells, because names of kernels can be as long as a page."""
     return [
         replace(column, cells=["\n".join(map(_shorten_line, cell.split("\n"))) for cell in column.cells])
         for column in columns

@@ -1,4 +1,4 @@
-"""What was found in traces as sentences, for the console and the page."""
+"""Sentences about traces, for the console and the page."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def headline(explanation: TraceExplanation) -> str:
 
 
 def notes(explanation: TraceExplanation) -> list[str]:
-    """What the tables do not show: oddities of the file, hidden work, start-up, steps, launches, compiled code."""
+    """Notes on what the tables do not show: problems of the file, overlap, start-up, steps, launches, compilation."""
     sentences = source_notes(explanation.source)
     if explanation.causes:
         causes = [f"{CAUSES[cause]} {nanoseconds(time)}" for cause, time in _idle_by_cause(explanation).items()]
@@ -65,7 +65,7 @@ def notes(explanation: TraceExplanation) -> list[str]:
 
 
 def source_notes(source: TraceSource) -> list[str]:
-    """What is wrong with the file, and how it was read all the same."""
+    """Notes on problems of the file, and how they were handled."""
     sentences = []
     if source.negative_durations:
         events = numbers.times(source.negative_durations, "event")
@@ -81,7 +81,7 @@ def comparison_title(comparison: TraceComparison) -> str:
 
 
 def comparison_headline(comparison: TraceComparison) -> str:
-    """How long the GPU took before and after."""
+    """A sentence about the GPU time before and after."""
     total = comparison.timeline[0]
     ratio = "" if total.ratio is None else f", {numbers.factor(total.ratio)}"
     return f"The GPU took {nanoseconds(total.before_ns)} before and {nanoseconds(total.after_ns)} after{ratio}."
@@ -99,7 +99,7 @@ def ranks_title(ranks: RankComparison) -> str:
 
 
 def ranks_notes(ranks: RankComparison) -> list[str]:
-    """What to keep in mind when reading the numbers."""
+    """Notes on how far the numbers can be trusted."""
     sentences = []
     if ranks.numbered_by_order:
         sentences.append("The traces do not name their ranks: they are numbered in the order given.")
@@ -110,7 +110,7 @@ def ranks_notes(ranks: RankComparison) -> list[str]:
 
 
 def ranks_sentences(ranks: RankComparison) -> list[str]:
-    """Imbalance and straggler."""
+    """Sentences about the imbalance and the straggler."""
     sentences = [f"The longest computation is {percent(ranks.imbalance)} above the mean of the ranks."]
     straggler = ranks.straggler
     if straggler is not None:

@@ -21,7 +21,7 @@ CAUSE, LOCATION, KERNEL, CURVE = "cause", "location", "kernel", "curve"
 
 
 class TraceBy(str, Enum):
-    """What the rows of the table are."""
+    """Tables of a trace, named after their rows."""
 
     timeline = "timeline"
     cause = "cause"
@@ -37,7 +37,7 @@ class TraceBy(str, Enum):
     check = "check"
 
 
-# What is shown in place of an empty table.
+# The text that is shown in place of an empty table.
 EMPTY_TABLE = {
     TraceBy.timeline: "no GPU work",
     TraceBy.cause: "the GPU was never idle between its first and its last work",
@@ -92,7 +92,7 @@ def _causes(explanation: TraceExplanation, ascii_only: bool) -> list[Column]:
 
 
 def grouped_causes(explanation: TraceExplanation) -> list[Column]:
-    """One row for each cause, wherever it was: the places are in the table of causes."""
+    """One row for each cause, without its places, which are in the table of causes."""
     groups: dict[str, list[IdleCause]] = {}
     for row in explanation.causes:
         groups.setdefault(row.cause, []).append(row)
@@ -266,7 +266,7 @@ def row_count(explanation: TraceExplanation, by: TraceBy) -> int:
 
 
 def table_columns(explanation: TraceExplanation, by: TraceBy, top: int, ascii_only: bool) -> list[Column]:
-    """The columns of a table with its first `top` rows: there may be thousands of them."""
+    """The columns of a table, with its first `top` rows."""
     if by in _FIELDS:
         rows = getattr(explanation, _FIELDS[by])
         if by is TraceBy.gap:
