@@ -12,7 +12,7 @@ from typing import Any
 
 from diffprof.catalogue.accelerators import Accelerator, find_accelerator
 from diffprof.prediction.load_table import LoadTable, load_table
-from diffprof.prediction.workload import CallLoads, Load, Workload
+from diffprof.prediction.workload import CallLoads, Load, Loads, Workload
 
 FOLDER = Path(__file__).parent
 
@@ -66,5 +66,5 @@ def workloads() -> dict[str, tuple[Workload, LoadTable]]:
 
 
 def decode(values: dict[str, Any]) -> Workload:
-    calls = tuple(CallLoads(*call[:5], tuple(Load(*load) for load in call[5])) for call in values["calls"])
+    calls = tuple(CallLoads(*call[:5], Loads(Load(*load) for load in call[5])) for call in values["calls"])
     return Workload(calls, values["steps"])

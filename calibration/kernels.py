@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from diffprof.prediction.load_table import LoadTable, load_table
-from diffprof.prediction.workload import ATTENTION, CONVOLUTION, GEMM, MEMORY, CallLoads, Load, Workload
+from diffprof.prediction.workload import ATTENTION, CONVOLUTION, GEMM, MEMORY, CallLoads, Load, Loads, Workload
 
 FOLDER = Path(__file__).parent
 BYTES = {"float64": 8, "int64": 8, "complex128": 16, "complex64": 8, "float32": 4, "int32": 4, "bool": 1, "uint8": 1}
@@ -55,7 +55,7 @@ def _trace(accelerator: str, name: str, rows: list[dict[str, str]]) -> Trace:
             loads.append(load)
             categories.append(row["category"])
             seconds.append(int(row["count"]) * float(row["microseconds"]) * 1e-6)
-    call = CallLoads(name, "forward", 1, True, 0, tuple(loads))
+    call = CallLoads(name, "forward", 1, True, 0, Loads(loads))
     return Trace(accelerator, name, tuple(categories), tuple(seconds), load_table(Workload((call,), 1)))
 
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import pytest
+
 from diffprof.advice.alternatives import (
     Alternative,
     Plan,
@@ -11,7 +15,7 @@ from diffprof.advice.alternatives import (
     ways_to_compute,
     ways_to_keep_weights,
 )
-from diffprof.catalogue import find
+from diffprof.catalogue import Entry, entries, find
 from diffprof.catalogue.accelerators import find_accelerator
 from diffprof.record.request import Request
 from diffprof.record.run_settings import RunSettings
@@ -85,6 +89,25 @@ def test_siblings_do_less_work_for_the_same_task() -> None:
     for one in found:
         entry = find(one.name)
         assert entry is not None and entry.task == own.task
+
+
+@pytest.mark.parametrize("model", ["sd-2.1-base", "flux.1-dev", "wan2.1-t2v-14b", "sdxl", "stable-audio-open"])
+def test_siblings_are_those_that_a_look_at_every_model_would_find(model: str) -> None:
+    own, profile = find(model), replace(PROFILE, request=replace(PROFILE.request, model=model))
+    assert own is not None
+    lighter = [
+        entry for entry in entries() if entry.task == own.task and not entry.inputs and work_of(entry) < work_of(own)
+    ]
+    family = sorted((entry for entry in lighter if entry.family == own.family), key=work_of)
+    newer = [entry for entry in lighter if entry.family != own.family and (entry.year or 0) >= (own.year or 0)]
+    newer.sort(key=lambda entry: (-(entry.year or 0), -work_of(entry)))
+    expected = [entry.name for entry in (*family[:2], *newer)][:3]
+    assert [one.name for one in siblings(profile, REQUEST)] == expected
+
+
+def work_of(entry: Entry) -> float:
+    steps = entry.recommended.get("num_inference_steps", 40)
+    return entry.parameters * (steps if isinstance(steps, int) else 40)
 
 
 def test_a_model_that_nobody_knows_has_neither_siblings_nor_a_medium() -> None:

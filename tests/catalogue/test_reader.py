@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from diffprof import catalogue
+from diffprof import catalogue, settings
 from diffprof.catalogue import reader
 from diffprof.errors import FileFormatError
 
@@ -19,6 +19,22 @@ def test_every_model_is_found_by_each_of_its_names_in_any_case(entry: catalogue.
     for name in entry.names:
         for spelling in (name, name.lower(), name.upper()):
             assert catalogue.find(spelling) is entry
+
+
+def test_the_head_of_a_file_says_what_reading_all_of_it_says() -> None:
+    heads = [(head.path.stem, head.family, head.task, head.year) for head in catalogue.heads()]
+    assert heads == [(entry.name, entry.family, entry.task, entry.year or 0) for entry in ENTRIES]
+
+
+def test_a_model_of_ones_own_has_a_head_however_its_file_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = (reader.FOLDER / "sd-2.1-base.toml").read_text(encoding="utf-8").replace('"sd-2.1-base"', "'mine'", 1)
+    (tmp_path / "mine.toml").write_text(text.replace("year = ", "year   =   "), encoding="utf-8")
+    monkeypatch.setattr(settings, "CATALOGUE_DIR", tmp_path)
+    mine = next(head for head in catalogue.heads() if head.path.stem == "mine")
+    assert (mine.task, mine.entry().name) == ("text-to-image", "mine")
+    assert mine.year == mine.entry().year
 
 
 def test_no_name_is_taken_twice() -> None:

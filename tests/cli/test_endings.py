@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from pathlib import Path
 
@@ -36,6 +37,12 @@ def test_a_wrong_command_line_is_one_message_and_exit_code_2(arguments: list[str
     assert ended.err.startswith("diffprof: error: ")
     assert ended.err.count("\n") == 1
     assert words in ended.err
+
+
+@pytest.mark.parametrize("arguments", [["profile", "nonsense"], ["fit"], ["models"]])
+def test_no_command_leaves_the_garbage_collector_off(arguments: list[str], run: Run) -> None:
+    run(*arguments)
+    assert gc.isenabled()
 
 
 @pytest.mark.parametrize(

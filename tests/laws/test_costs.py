@@ -65,6 +65,10 @@ def test_requests_that_a_cost_does_not_depend_on_share_it() -> None:
     )
     assert more is first
     assert larger is not first
+    assert program.at(REQUEST).costs[0].as_cost() is first
+    for height in (320, 400, 480):
+        program.at({**REQUEST, "height": height}).costs[0].as_cost()
+    assert program.at(REQUEST).costs[0].as_cost() is not first
 
 
 def test_events_name_operations_by_the_number_of_their_row() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from diffprof.catalogue.efficiency_numbers import NAMES, Efficiency
 from diffprof.prediction.device import DeviceModel
-from diffprof.prediction.workload import GEMM, CallLoads, Load, Workload
+from diffprof.prediction.workload import GEMM, CallLoads, Load, Loads, Workload
 from diffprof.record.files import load
 from diffprof.record.profile import Profile
 
@@ -41,4 +41,4 @@ def workload_of_loads(
     *loads: Load, component: str = "unet", times: float = 1.0, in_loop: bool = True, module_calls: int = 0
 ) -> Workload:
     """One kind of call with these loads."""
-    return Workload((CallLoads(component, "forward", times, in_loop, module_calls, loads),), steps=1)
+    return Workload((CallLoads(component, "forward", times, in_loop, module_calls, Loads(loads)),), steps=1)

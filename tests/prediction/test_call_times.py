@@ -8,7 +8,7 @@ import pytest
 from diffprof.prediction.call_times import PIPELINE, call_times, smooth_maximum
 from diffprof.prediction.device import DeviceModel
 from diffprof.prediction.load_table import load_table
-from diffprof.prediction.workload import MEMORY, VIEW, CallLoads, Workload
+from diffprof.prediction.workload import MEMORY, VIEW, CallLoads, Loads, Workload
 from tests.prediction.samples import load_like, plain_device, workload_of_loads
 
 
@@ -30,7 +30,7 @@ def test_the_host_launches_operations_and_calls_modules() -> None:
 def test_a_compiler_takes_the_host_out_of_components_but_not_out_of_the_pipeline() -> None:
     efficiency = plain_device().efficiency
     device = plain_device(efficiency=type(efficiency)(**{**vars(efficiency), "compiled_host_share": 0.25}))
-    calls = [CallLoads(name, "forward", 1, False, 0, (load_like(VIEW, count=8),)) for name in ("unet", PIPELINE)]
+    calls = [CallLoads(name, "forward", 1, False, 0, Loads((load_like(VIEW, count=8),))) for name in ("unet", PIPELINE)]
     assert host_seconds(Workload(tuple(calls), 1), device, compiled=True) == [2, 8]
 
 
@@ -43,8 +43,8 @@ def test_a_processor_launches_and_computes_in_turn() -> None:
 
 
 def test_the_pipeline_runs_while_the_device_still_works() -> None:
-    busy = CallLoads("unet", "forward", 1, True, 0, (load_like(MEMORY, read_bytes=100_000),))
-    own = CallLoads(PIPELINE, "call", 1, True, 50, (load_like(VIEW),))
+    busy = CallLoads("unet", "forward", 1, True, 0, Loads((load_like(MEMORY, read_bytes=100_000),)))
+    own = CallLoads(PIPELINE, "call", 1, True, 50, Loads((load_like(VIEW),)))
     together, alone = Workload((busy, own), 1), Workload((own,), 1)
     hidden = call_times(together, load_table(together), plain_device()).total[1]
     assert hidden == 0  # 1000 seconds of the device hide 51 of the host

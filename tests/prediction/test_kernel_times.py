@@ -10,14 +10,14 @@ from diffprof.catalogue.accelerators import find_accelerator
 from diffprof.prediction.device import device_of
 from diffprof.prediction.kernel_times import kernel_times
 from diffprof.prediction.load_table import load_table
-from diffprof.prediction.workload import ATTENTION, CONVOLUTION, GEMM, CallLoads, Load, Workload
+from diffprof.prediction.workload import ATTENTION, CONVOLUTION, GEMM, CallLoads, Load, Loads, Workload
 
 NVIDIA, AMD = "h100-sxm", "mi300x"
 
 
 def compute_seconds(load: Load, on: str) -> float:
     """What the products of one load take on a device."""
-    table = load_table(Workload((CallLoads("unet", "forward", 1, True, 0, (load,)),), 1))
+    table = load_table(Workload((CallLoads("unet", "forward", 1, True, 0, Loads((load,))),), 1))
     return float(kernel_times(table, device_of(find_accelerator(on))).compute[0])
 
 

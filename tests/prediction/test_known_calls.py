@@ -71,6 +71,23 @@ def test_a_device_without_room_for_what_is_remembered_follows_the_call() -> None
     assert outcomes == {True, False}
 
 
+def test_what_a_full_device_did_is_not_taken_for_what_others_do() -> None:
+    profile, known = profile_of("sd-2.1-base"), KnownCalls()
+    most = simulate_memory(profile, RunSettings(), DeviceMemory("ampere"), known=Nothing()).most_reserved
+    for capacity in range(most - GIB // 2, most + GIB // 4, GIB // 8):
+        assert stages_within(profile, capacity, known) == stages_within(profile, capacity, Nothing())
+    assert known._effects
+
+
+def test_groups_of_weights_in_another_form_are_as_if_they_were_alone() -> None:
+    profile, device, known = profile_of("dit-xl-2-256"), DEVICES[0], KnownCalls()
+    for packing in ({}, {"layerwise": {"transformer": "float8_e4m3fn"}}, {"quantize": {"transformer": "torchao:int8"}}):
+        for offload in ("group-leaf", "group", "sequential"):
+            settings = RunSettings(offload=offload, **packing)  # type: ignore[arg-type]
+            alone = simulate_memory(profile, settings, device, known=Nothing())
+            assert outcome(simulate_memory(profile, settings, device, known=known)) == outcome(alone)
+
+
 def stages_within(profile: Profile, capacity: int, known: KnownCalls) -> tuple[StageMemory, ...] | None:
     try:
         return simulate_memory(profile, RunSettings(), DeviceMemory("ampere"), capacity, known).result()

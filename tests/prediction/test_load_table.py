@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from diffprof.prediction.load_table import load_table
-from diffprof.prediction.workload import ATTENTION, MEMORY, VIEW, CallLoads, Workload
+from diffprof.prediction.workload import ATTENTION, MEMORY, VIEW, CallLoads, Loads, Workload
 from tests.prediction.samples import load_like, workload_of_loads
 
 
 def test_a_row_knows_its_call_its_dtype_and_its_kind() -> None:
     first, second = load_like(macs=3), load_like(MEMORY, "norm", "float32", read_bytes=8)
-    calls = [CallLoads("unet", "forward", 1, True, 0, loads) for loads in ((first,), (second, first))]
+    calls = [CallLoads("unet", "forward", 1, True, 0, Loads(loads)) for loads in ((first,), (second, first))]
     table = load_table(Workload(tuple(calls), 1))
     assert table.call.tolist() == [0, 1, 1]
     assert [table.dtypes[number] for number in table.dtype] == ["float16", "float32", "float16"]

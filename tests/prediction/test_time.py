@@ -31,6 +31,17 @@ def test_bound_and_interval_are_in_order_on_every_accelerator(accelerator: Accel
     assert 0 < time.bound_seconds <= time.low_seconds <= time.total_seconds <= time.high_seconds
 
 
+def test_a_similar_job_changes_no_time() -> None:
+    profile, device, last = stable_diffusion_profile(), device_of(find_accelerator("l4")), None
+    for settings in (
+        RunSettings(), RunSettings(offload="model"), RunSettings(quantize={"unet": "bitsandbytes:nf4"}),
+        RunSettings(compiled=True), RunSettings(attention="math"), RunSettings(skip_rate=0.5), RunSettings(devices=2),
+    ):  # fmt: skip
+        last = job_of(profile, settings, last)
+        assert predict_time(last, device) == predict_time(job_of(profile, settings), device)
+        assert predict_time(last, device_of(find_accelerator("t4"))) != predict_time(last, device)
+
+
 def test_components_and_kinds_sum_to_the_total() -> None:
     time = predicted()
     assert sum(part.total_seconds for part in time.components.values()) == pytest.approx(time.total_seconds)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from diffprof.prediction.workload import ATTENTION, CONVOLUTION, GEMM, MEMORY, VIEW, load_of, workload_of
+from diffprof.prediction.workload import ATTENTION, CONVOLUTION, GEMM, MEMORY, VIEW, Loads, load_of, workload_of
 from diffprof.record.profile import Operation, Work
 from diffprof.record.tensors import OperationShapes, Shape
-from tests.prediction.samples import stable_diffusion_profile
+from tests.prediction.samples import load_like, stable_diffusion_profile
 
 
 def operation(name: str, kind: str, inputs: tuple[Shape, ...], out: Shape, count: int = 1, **work: int) -> Operation:
@@ -30,6 +30,13 @@ def test_loads_that_another_workload_has_are_not_made_again() -> None:
     again = workload_of(profile, first)
     assert again == first
     assert all(one.loads is other.loads for one, other in zip(again.calls, first.calls, strict=True))
+
+
+def test_what_is_worked_out_from_loads_is_worked_out_once() -> None:
+    loads = Loads((load_like(),))
+    once = loads.derive("macs", lambda own: [load.macs for load in own])
+    assert loads.derive("macs", lambda own: [load.macs for load in own]) is once
+    assert loads.derive("counts", lambda own: [load.count for load in own]) == [1]
 
 
 def test_a_linear_layer_is_a_product_of_its_tokens_and_features() -> None:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain, groupby, islice
 from typing import Any
 
 from diffprof.advice.abilities import can_cache, can_share
 from diffprof.advice.code import GUIDED_UNTIL
 from diffprof.advice.fit_changes import Step, packed_denoisers, packed_encoders, settings_after
-from diffprof.catalogue import entries, find
+from diffprof.catalogue import Head, find, heads
 from diffprof.catalogue.accelerators import Accelerator
 from diffprof.catalogue.entry import Entry
 from diffprof.record.advice import HIGH, LOW, MEDIUM, NO_RISK, RISKS
@@ -209,15 +210,22 @@ def siblings(profile: Profile, request: Request) -> Iterator[Alternative]:
     own = find(profile.request.model)
     if own is None or not own.task:
         return
-    others = [entry for entry in entries() if entry.task == own.task and entry.name != own.name and not entry.inputs]
-    lighter = [entry for entry in others if _work(entry) < _work(own)]
-    family = sorted((entry for entry in lighter if entry.family == own.family), key=_work)
-    newer = sorted(
-        (entry for entry in lighter if entry.family != own.family and (entry.year or 0) >= (own.year or 0)),
-        key=lambda entry: (-(entry.year or 0), -_work(entry)),
-    )
-    for entry in (*family[:2], *newer)[:MOST_SIBLINGS]:
+    others = [head for head in heads() if head.task == own.task and head.path.stem != own.name]
+    family = sorted(_lighter([head for head in others if head.family == own.family], own), key=_work)
+    newer = _newer([head for head in others if head.family != own.family and head.year >= (own.year or 0)], own)
+    for entry in islice(chain(family[:2], newer), MOST_SIBLINGS):
         yield Alternative(entry.name, "model", HIGH, rewrite=_for_model(entry, request, profile))
+
+
+def _newer(others: Sequence[Head], own: Entry) -> Iterator[Entry]:
+    """The lighter ones, the newest first and of one year the largest; older ones are read only if they are needed."""
+    for _, same in groupby(sorted(others, key=lambda head: -head.year), key=lambda head: head.year):
+        yield from sorted(_lighter(same, own), key=lambda entry: -_work(entry))
+
+
+def _lighter(heads: Iterable[Head], own: Entry) -> Iterator[Entry]:
+    entries = (head.entry() for head in heads)
+    return (entry for entry in entries if not entry.inputs and _work(entry) < _work(own))
 
 
 def _work(entry: Entry) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from diffprof.advice.abilities import can_cache, can_share
@@ -87,7 +88,8 @@ class Evaluator:
         self._timed = device_of(accelerator)
         self._basis = "measured" if accelerator.measured else basis_of(accelerator)
         self._jobs: dict[tuple[int, str], Job] = {}
-        self._found: list[Evaluated] = []
+        self._evaluated: dict[int, tuple[Plan, Evaluated | None]] = {}
+        """By the identity of the plan, which is kept so that it stays its own."""
         self._tensors: dict[int, int] = {}
         self._similar: dict[int, Job] = {}
         """By profile, the last job of it."""
@@ -99,6 +101,11 @@ class Evaluator:
 
     def evaluate(self, plan: Plan) -> Evaluated | None:
         """What the plan takes; None where the pipeline cannot do it."""
+        if id(plan) not in self._evaluated:
+            self._evaluated[id(plan)] = (plan, self._evaluate(plan))
+        return self._evaluated[id(plan)][1]
+
+    def _evaluate(self, plan: Plan) -> Evaluated | None:
         without_tiles = self._without_tiles(plan)
         alike = self._alike(plan)
         profile = alike if without_tiles is not None else self.source.variant(plan.request)
@@ -115,8 +122,10 @@ class Evaluator:
         if without_tiles is not None:
             time = self._add_tiles(time, without_tiles, settings)
         outcome = self._outcome(alike or profile, settings)
-        self._found.append(Evaluated(plan, profile, settings, time, outcome, _results(profile)))
-        return self._found[-1]
+        return Evaluated(plan, profile, settings, time, outcome, _results(profile))
+
+    def _found(self) -> Iterator[Evaluated]:
+        return (one for _, one in self._evaluated.values() if one is not None)
 
     def is_outdone(self, plan: Plan, without: Evaluated) -> bool:
         """Whether several images at a time are surely not worth their memory.
@@ -137,7 +146,7 @@ class Evaluator:
             and other.peak.device_bytes <= least
             and RISKS.index(other.plan.risk) <= RISKS.index(plan.risk)
             and other.settings.devices <= plan.settings.devices
-            for other in self._found
+            for other in self._found()
         )
 
     def is_outdone_with_tiles(self, plan: Plan, without: Evaluated) -> bool:
@@ -153,7 +162,7 @@ class Evaluator:
             and RISKS.index(other.plan.risk) <= RISKS.index(plan.risk)
             and other.settings.devices <= plan.settings.devices
             and (without.settings.offload != "none" or other.settings.offload == "none")
-            for other in self._found
+            for other in self._found()
         )
 
     def _tensor_bytes(self, profile: Profile) -> int:
@@ -216,12 +225,18 @@ class Evaluator:
     def _time(self, profile: Profile, settings: RunSettings) -> PredictedTime:
         timed = (id(profile), repr(replace(settings, drop_text_encoders=False)))
         if timed not in self._times:
-            key = (id(profile), repr(replace(settings, offload="none", compiled=False, drop_text_encoders=False)))
-            if key not in self._jobs:
-                self._jobs[key] = self._similar[id(profile)] = job_of(profile, settings, self._similar.get(id(profile)))
-            job = replace(self._jobs[key], settings=settings)
+            job = replace(self._job(profile, settings), settings=settings).skip_calls(settings.skip_rate)
             self._times[timed] = predict_time(job, self._timed, self._basis, usd_per_hour=self.usd_per_hour)
         return self._times[timed]
+
+    def _job(self, profile: Profile, settings: RunSettings) -> Job:
+        """The job of a profile with its loads as the settings make them; where and how often they run comes later."""
+        alike = replace(settings, offload="none", compiled=False, drop_text_encoders=False, skip_rate=0.0)
+        key = (id(profile), repr(alike))
+        if key not in self._jobs:
+            similar = self._similar.get(id(profile)) or self._similar.get(id(self.source.profile))
+            self._jobs[key] = self._similar[id(profile)] = job_of(profile, alike, similar)
+        return self._jobs[key]
 
     def _outcome(self, profile: Profile, settings: RunSettings) -> Outcome:
         kept = replace(settings, skip_rate=0.0, compiled=False)

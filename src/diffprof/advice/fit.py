@@ -20,7 +20,7 @@ from diffprof.prediction.device_memory import DeviceMemory, device_memory
 from diffprof.prediction.host_memory import predict_host_memory
 from diffprof.prediction.known_calls import KnownCalls
 from diffprof.prediction.memory_on_devices import MemoryOnDevices, peak_of_stages
-from diffprof.prediction.memory_simulation import predict_memory
+from diffprof.prediction.memory_simulation import simulate_memory
 from diffprof.prediction.resolving import resolve_settings
 from diffprof.prediction.timeline import has_allocations
 from diffprof.record.execution import execution_of
@@ -74,14 +74,15 @@ def fit_profile(profile: Profile, request: FitRequest | None = None, source: Sou
     _check_dtype(accelerator, request.dtype)
     device = device_memory(accelerator, request.memory_bytes)
     _check_memory(profile, device)
-    outcome = outcome_of(profile, request.settings, device, request.ram_bytes)
+    known = KnownCalls()
+    outcome = outcome_of(profile, request.settings, device, request.ram_bytes, known)
     changes: tuple[Change, ...] = ()
     if outcome.fits is False and request.with_changes:
         changes = changes_that_fit(
             source or replace(source_of_profile(profile), count=_count_nothing),
             request.settings,
             accelerator,
-            lambda other, settings: _attempt(other, settings, device, request.ram_bytes),
+            lambda other, settings: _attempt(other, settings, device, request.ram_bytes, known),
             NeededMemory(outcome.stages, device.capacity_bytes),
             _device_words(request),
         )
@@ -119,14 +120,14 @@ def _device_words(request: FitRequest) -> list[str]:
 
 
 def _attempt(
-    profile: Profile, settings: RunSettings, device: DeviceMemory, ram_bytes: int | None
+    profile: Profile, settings: RunSettings, device: DeviceMemory, ram_bytes: int | None, known: KnownCalls
 ) -> tuple[MemoryPeak, HostMemory] | None:
     """What the settings need if they fit; None if not."""
     host = predict_host_memory(profile, settings)
     if ram_bytes is not None and host.peak_bytes > ram_bytes:
         return None
     try:
-        stages = predict_memory(profile, settings, device, device.capacity_bytes)
+        stages = simulate_memory(profile, settings, device, device.capacity_bytes, known).result()
     except OutOfDeviceMemory:
         return None
     return peak_of_stages(stages), host

@@ -18,6 +18,8 @@ from diffprof.record.run_settings import RunSettings
 
 if TYPE_CHECKING:
     from diffprof.catalogue.accelerators import Accelerator
+    from diffprof.prediction.device import DeviceModel
+    from diffprof.prediction.time import Job
 
 Try = Callable[[Profile, RunSettings], tuple[MemoryPeak, HostMemory] | None]
 
@@ -246,6 +248,7 @@ class _Clock:
     def __init__(self, profile: Profile, settings: RunSettings, accelerator: Accelerator | None) -> None:
         self.requested = (profile, settings)
         self.accelerator = accelerator
+        self._last: Job | None = None
 
     def slowdown(self, profile: Profile, settings: RunSettings, usual: float) -> float:
         if self.accelerator is None:
@@ -256,9 +259,15 @@ class _Clock:
     def _before(self) -> float:
         return self._seconds(*self.requested)
 
-    def _seconds(self, profile: Profile, settings: RunSettings) -> float:
+    @cached_property
+    def _device(self) -> DeviceModel:
         from diffprof.prediction.device import device_of
-        from diffprof.prediction.time import job_of, predict_time
 
         assert self.accelerator is not None, "asked only where it is known"
-        return predict_time(job_of(profile, settings), device_of(self.accelerator)).total_seconds
+        return device_of(self.accelerator)
+
+    def _seconds(self, profile: Profile, settings: RunSettings) -> float:
+        from diffprof.prediction.time import job_of, predict_time
+
+        self._last = job_of(profile, settings, self._last)
+        return predict_time(self._last, self._device).total_seconds

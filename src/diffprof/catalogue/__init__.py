@@ -1,6 +1,17 @@
 """The catalogue of well-known models, one TOML file each in ``models/``."""
 
 from diffprof.catalogue.entry import Entry, Part, TokenizerFacts
-from diffprof.catalogue.reader import content, entries, find, nearest, unknown_model_message
+from diffprof.catalogue.reader import Head, content, entries, find, heads, nearest, unknown_model_message
 
-__all__ = ["Entry", "Part", "TokenizerFacts", "content", "entries", "find", "nearest", "unknown_model_message"]
+__all__ = [
+    "Entry",
+    "Head",
+    "Part",
+    "TokenizerFacts",
+    "content",
+    "entries",
+    "find",
+    "heads",
+    "nearest",
+    "unknown_model_message",
+]

@@ -6,6 +6,7 @@ import os
 import re
 import sys
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,33 @@ def entries() -> tuple[Entry, ...]:
     own = _files(settings.CATALOGUE_DIR)
     others = [path for path in _files(FOLDER).values() if path.stem not in own]
     return tuple(_entry(path) for path in (*own.values(), *others))
+
+
+@dataclass(frozen=True)
+class Head:
+    """What the head of a file says about a model: enough to choose which ones to read."""
+
+    path: Path
+    family: str
+    task: str
+    year: int
+
+    def entry(self) -> Entry:
+        """All that the file says."""
+        return _entry(self.path)
+
+
+def heads() -> Iterator[Head]:
+    """The same models, without reading what they consist of."""
+    own = _files(settings.CATALOGUE_DIR)
+    for path in own.values():
+        entry = _entry(path)
+        yield Head(path, entry.family, entry.task, entry.year or 0)
+    # Those that come with diffprof are written plainly, a key in a line.
+    for path in (path for path in _files(FOLDER).values() if path.stem not in own):
+        text = _text(path).partition("\n[")[0]
+        values = dict(re.findall(r'^(family|task|year) = "?(.+?)"?$', text, re.MULTILINE))
+        yield Head(path, values.get("family", ""), values.get("task", ""), int(values.get("year", 0)))
 
 
 def find(name: str) -> Entry | None:

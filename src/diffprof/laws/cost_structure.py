@@ -39,6 +39,10 @@ class EventSequence:
         return order
 
 
+MOST_REMEMBERED = 3
+"""Costs of one structure: advice asks for a size, for several images of it, and for the size again."""
+
+
 class CostStructure:
     """The nodes of one cost."""
 
@@ -46,12 +50,21 @@ class CostStructure:
         self._template = template
         _, keys, children = template.nodes[node]
         self.parts: dict[str, int] = dict(zip(keys, children, strict=True))
-        self.latest: tuple[tuple[int, ...], Cost] | None = None
-        """The cost that was made last, and the values of `variables` for it."""
+        self._latest: dict[tuple[int, ...], Cost] = {}
+        """The costs that were made last, by the values of `variables`."""
         self._variables: tuple[str, ...] | None = None
         self._module_names: list[tuple[str, str, int]] | None = None
         self._called_modules: list[tuple[str, int]] | None = None
         self._sequences: dict[tuple[int, ...], EventSequence] = {}
+
+    def remember(self, values: tuple[int, ...], make: Callable[[], Cost]) -> Cost:
+        """The cost for these values of the variables: one that was made lately, if there is one."""
+        cost = self._latest.get(values)
+        if cost is None:
+            if len(self._latest) == MOST_REMEMBERED:
+                del self._latest[next(iter(self._latest))]
+            cost = self._latest[values] = make()
+        return cost
 
     def variables(self, table: PolynomialTable) -> tuple[str, ...]:
         """The variables that anything of the cost depends on; none where it is the same for every request."""

@@ -103,13 +103,11 @@ class CostValues:
         return [symbol if isinstance(symbol, tuple) else fill(symbol) for symbol in self._sequence.symbols]
 
     def as_cost(self) -> Cost:
-        """The cost; where it is the same as for the request before, the same object."""
-        values = self._program.values_of(self._structure)
-        latest = self._structure.latest
-        if latest is None or latest[0] != values:
-            cost = Cost.with_lazy_tables(self.work, self.peak_live_bytes, self._table)
-            self._structure.latest = latest = (values, cost)
-        return latest[1]
+        """The cost; where it is the same as for one of the requests before, the same object."""
+        return self._structure.remember(
+            self._program.values_of(self._structure),
+            lambda: Cost.with_lazy_tables(self.work, self.peak_live_bytes, self._table),
+        )
 
     def _table(self, name: str) -> Any:
         return getattr(self, f"_{name}")()

@@ -61,6 +61,8 @@ class CachingAllocator:
         self.requested = 0
         """What was asked for and is not released: no device with less can have it, however its memory is split."""
         self.most_requested = 0
+        self.times_full = 0
+        """How often the device had no more, so that what happened depends on its capacity."""
         self._address = 0
         self._small: list[int] = []
         self._large: list[int] = []
@@ -194,6 +196,7 @@ class CachingAllocator:
         else:
             segment = -(-size // LARGE_STEP) * LARGE_STEP
         if not self.has_room_for(segment):
+            self.times_full += 1
             self.empty_cache()
             if not self.has_room_for(segment):
                 raise OutOfDeviceMemory

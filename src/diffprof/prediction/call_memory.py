@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from diffprof.prediction.allocator import OutOfDeviceMemory
 from diffprof.prediction.event_player import Event, EventPlayer
 from diffprof.prediction.residency import Groups
-from diffprof.prediction.weights import ComponentWeights, tensor_sizes
+from diffprof.prediction.weights import ComponentWeights
 from diffprof.record.allocations import ALLOCATE, RELEASE
 from diffprof.record.profile import Call
 
@@ -64,6 +64,9 @@ class CallSimulation(EventPlayer):
             around.known.groups(component, own, settings, call.cost) if is_grouped else None
         )  # fmt: skip
         self.present: dict[str, list[int]] = {}
+        """Groups that are on the device, and where."""
+        self.needed: tuple[str, ...] | None = None
+        """The same groups, as the module that runs asks for them."""
         self.share = settings.devices if component.role == "denoiser" else 1
         self.events = around.known.events(call.cost, around.device, settings.attention == "math", self.share)
         self.activations = 0
@@ -93,20 +96,49 @@ class CallSimulation(EventPlayer):
         return self.peak
 
     def play(self, events: Sequence[Event]) -> None:
+        if self.is_plain:
+            self._play_plain(events)
+        else:
+            self._play_with_weights(events)
+
+    def _play_plain(self, events: Sequence[Event]) -> None:
+        """The same as with weights that come and go, in the few steps that are left: most events are played here."""
         allocator, blocks, sizes, alive = self.allocator, self.blocks, self.sizes, self.alive
-        allocate, release, is_plain = allocator.allocate, allocator.release, self.is_plain
-        if not is_plain:
-            self.turns.append(Turn({self.place: None}, dict(self.present)))
+        allocate, release = allocator.allocate, allocator.release
+        most = self.peak.allocated
+        place, activations = self.place, self.activations
+        at_most: tuple[int, int] | None = None
         for kind, value, step in events:
             if kind == ALLOCATE:
-                beside: Sequence[int] = ()
-                if is_plain:
-                    self.place += step
-                else:
-                    if step or not self.present:
-                        self._enter(step)
-                    if self.beside:
-                        beside = self._beside(value)
+                place += step
+                alive[len(blocks)] = None
+                blocks.append(allocate(value))
+                sizes.append(value)
+                activations += value
+                if allocator.allocated > most:
+                    most, at_most = allocator.allocated, (place, activations)
+            elif kind == RELEASE:
+                number = len(blocks) - value
+                release(blocks[number])
+                activations -= sizes[number]
+                del alive[number]
+            else:
+                self.place, self.activations = place, activations
+                if self._use(value, bool(step), most):
+                    most, at_most = self.peak.allocated, None
+        if at_most is not None:
+            self.peak = CallPeak(most, *at_most)
+        self.place, self.activations = place, activations
+
+    def _play_with_weights(self, events: Sequence[Event]) -> None:
+        allocator, blocks, sizes, alive = self.allocator, self.blocks, self.sizes, self.alive
+        allocate, release = allocator.allocate, allocator.release
+        self.turns.append(Turn({self.place: None}, dict(self.present)))
+        for kind, value, step in events:
+            if kind == ALLOCATE:
+                if step or not self.present:
+                    self._enter(step)
+                beside = self._beside(value) if self.beside else ()
                 alive[len(blocks)] = None
                 blocks.append(allocate(value))
                 sizes.append(value)
@@ -121,29 +153,33 @@ class CallSimulation(EventPlayer):
                 self.activations -= sizes[number]
                 del alive[number]
             else:
-                self._use(value, is_optional=bool(step))
+                self._use(value, bool(step), self.peak.allocated)
 
-    def _beside(self, output_bytes: int) -> list[int]:
+    def _beside(self, output_bytes: int) -> Sequence[int]:
         """What the running module allocates besides its output, until the output exists."""
-        unpacked, copies = self.beside.get(self.paths[self.place], (0, 0.0))
+        taken = self.beside.get(self.paths[self.place])
+        if taken is None:
+            return ()
+        unpacked, copies = taken
         return [self.allocator.allocate(size) for size in (unpacked, int(copies * output_bytes)) if size]
 
     def _enter(self, step: int) -> None:
+        """Go over to another module, for which other groups may have to come and go."""
         self.place += step
         self.turns[-1].places[self.place] = None
         if self.groups is None:
             return
         needed = self.groups.on_device(self.paths[self.place])
-        if tuple(self.present) == needed:
+        if needed is self.needed:
             return
+        self.needed = needed
+        allocate, resident = self.allocator.allocate, self.around.resident
         for group in [name for name in self.present if name not in needed]:
             self._drop(group)
         for group in needed:
             if group not in self.present:
-                sizes = self.groups.bytes[group]
-                self.present[group] = [self.allocator.allocate(part) for size in sizes for part in tensor_sizes(size)]
-                resident = self.around.resident
-                resident[self.call.component] = resident.get(self.call.component, 0) + sum(sizes)
+                self.present[group] = [allocate(size) for size in self.groups.tensors[group]]
+                resident[self.call.component] = resident.get(self.call.component, 0) + self.groups.totals[group]
 
     def repetitions(self, distance: int, turns: int, times: int) -> int:
         """As many as find modules of the same sizes: weights that come, go or are unpacked beside."""
@@ -160,23 +196,27 @@ class CallSimulation(EventPlayer):
         before, now = last[0].present, self.groups.on_device(self.paths[self.place])
         if [*before.values()] != [self.present[name] for name in self._names_after(before, places, distance)]:
             return 0
-        moved = self.groups.on_device(self.paths[self.place + distance * found])
+        self.needed = moved = self.groups.on_device(self.paths[self.place + distance * found])
         self.present = {new: self.present[old] for old, new in zip(now, moved, strict=True)}
         return found
 
     def _is_alike(self, places: Sequence[int], distance: int) -> bool:
         """Whether the modules so many places on take the same beside them, and bring groups of the same sizes."""
-        paths, groups = self.paths, self.groups
+        paths, groups, beside = self.paths, self.groups, self.beside
         if places[-1] + distance >= len(paths) or max(places) + distance >= len(paths):
             return False
         pairs: dict[str, str] = {}
+        compared: set[tuple[int, int]] = set()
         for place in places:
             one, other = paths[place], paths[place + distance]
-            if self.beside.get(one) != self.beside.get(other):
+            if beside and beside.get(one) != beside.get(other):
                 return False
             if groups is None:
                 continue
             before, after = groups.on_device(one), groups.on_device(other)
+            if (id(before), id(after)) in compared:
+                continue
+            compared.add((id(before), id(after)))
             if len(before) != len(after):
                 return False
             for name, moved in zip(before, after, strict=True):
@@ -197,22 +237,24 @@ class CallSimulation(EventPlayer):
         assert self.groups is not None
         for address in self.present.pop(group):
             self.allocator.release(address)
-        self.around.resident[self.call.component] -= sum(self.groups.bytes[group])
+        self.around.resident[self.call.component] -= self.groups.totals[group]
 
-    def _use(self, size: int, is_optional: bool) -> None:
-        """An operation takes memory while it runs."""
+    def _use(self, size: int, is_optional: bool, most: int) -> bool:
+        """An operation takes memory while it runs; whether that is more than the most so far."""
         needed = self.allocator.most_requested
         try:
             address = self.allocator.allocate(size)
         except OutOfDeviceMemory:
             if not is_optional:
                 raise
-            return  # cuDNN goes on to an algorithm that does without
+            return False  # cuDNN goes on to an algorithm that does without
         if is_optional:
             self.allocator.most_requested = needed
-        if self.allocator.allocated > self.peak.allocated:
+        is_most = self.allocator.allocated > most
+        if is_most:
             self._note(size)
         self.allocator.release(address)
+        return is_most
 
     def _note(self, workspace: int) -> None:
         """Note a new peak of the call."""

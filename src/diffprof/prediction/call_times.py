@@ -34,9 +34,11 @@ def call_times(
     compiled: bool = False,
     fused_attention: bool = True,
     host_factor: float = 1.0,
+    kernels: KernelTimes | None = None,
 ) -> CallTimes:
-    """Seconds of one call of each kind; a slow host has a `host_factor` above 1."""
-    kernels = kernel_times(table, device, compiled, fused_attention)
+    """Seconds of one call of each kind; a slow host has a `host_factor` above 1, and `kernels` may be known before."""
+    if kernels is None:
+        kernels = kernel_times(table, device, compiled, fused_attention)
     number = len(workload.calls)
     busy: Floats = np.bincount(table.call, weights=kernels.seconds * table.count, minlength=number).astype(float)
     host = _host_seconds(workload, table, device) * host_factor

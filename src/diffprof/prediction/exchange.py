@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from diffprof.prediction.device import DeviceModel
-from diffprof.prediction.workload import ATTENTION, CONVOLUTION, GEMM, CallLoads, Load, Workload
+from diffprof.prediction.workload import ATTENTION, CONVOLUTION, GEMM, CallLoads, Load, Loads, Workload
 from diffprof.prediction.workspace import element_bytes
 
 PEER_BYTES_PER_SECOND = {"volta": 150e9, "ampere": 300e9, "hopper": 450e9, "blackwell": 900e9}
@@ -28,12 +28,16 @@ def share_sequence(workload: Workload, denoisers: frozenset[str], devices: int) 
     if devices == 1:
         return workload
     calls = [
-        replace(call, loads=tuple(_share_of_load(load, devices) for load in call.loads), cost=None)
-        if call.component in denoisers
-        else call
+        replace(call, loads=_share_of_loads(call.loads, devices), cost=None) if call.component in denoisers else call
         for call in workload.calls
     ]
     return replace(workload, calls=tuple(calls))
+
+
+def _share_of_loads(loads: Loads, devices: int) -> Loads:
+    return loads.derive(
+        ("shared", devices), lambda loads: Loads(_share_of_load(load, devices) for load in loads)
+    )  # fmt: skip
 
 
 def _share_of_load(load: Load, devices: int) -> Load:

@@ -42,6 +42,8 @@ class KnownCalls:
         self._events: dict[tuple[int, Any], CallEvents] = {}
         self._effects: dict[tuple[int, Any], _Effect] = {}
         self._groups: dict[tuple[Any, ...], Groups] = {}
+        self._groups_by_way: dict[tuple[int, Any], Groups] = {}
+        """The last ones of each component and way to offload."""
         if earlier is not None:
             same = {id(cost) for cost in costs}
             self._costs = {own: cost for own, cost in earlier._costs.items() if own in same}
@@ -65,7 +67,9 @@ class KnownCalls:
         if key not in self._groups:
             self._costs[id(cost)] = cost
             order = [module.path for module in cost.modules] or [""]
-            self._groups[key] = Groups(component, weights, settings, order)
+            similar = self._groups_by_way.get((id(component.modules), way))
+            self._groups[key] = Groups(component, weights, settings, order, similar)
+            self._groups_by_way[id(component.modules), way] = self._groups[key]
         return self._groups[key]
 
     def follow(self, simulation: CallSimulation) -> CallPeak:
@@ -78,9 +82,10 @@ class KnownCalls:
         effect = self._effects.get(key)
         if effect is not None and allocator.has_room_for(sum(effect.segments)):
             return _repeat(effect, allocator)
-        if allocator.capacity is not None:
-            return simulation.run()  # a full device gives segments back in between
-        self._effects[key] = effect = _record(simulation)
+        given_back = allocator.times_full
+        effect = _record(simulation)
+        if allocator.times_full == given_back:  # a full device gives segments back in between
+            self._effects[key] = effect
         return effect.peak
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from diffprof.prediction.workload import ATTENTION, CONVOLUTION, GEMM, MEMORY, VIEW, Load, Workload
+from diffprof.prediction.workload import ATTENTION, CONVOLUTION, GEMM, MEMORY, VIEW, Load, Loads, Workload
 from diffprof.prediction.workspace import element_bytes
 
 SECTOR_ELEMENT = 4
@@ -111,23 +111,56 @@ class LoadTable:
 
 def load_table(workload: Workload) -> LoadTable:
     """The table of a workload."""
+    parts = [call.loads.derive("columns", _columns) for call in workload.calls] or [_columns(Loads())]
     loads = tuple(load for call in workload.calls for load in call.loads)
+    dtypes = tuple(dict.fromkeys(dtype for part in parts for dtype in part.dtypes))
+    kinds = tuple(dict.fromkeys(kind for part in parts for kind in part.kinds))
+    lengths = [len(part.dtype) for part in parts]
+    columns: dict[str, Any] = {
+        name: np.concatenate([part.columns[name] for part in parts]) for name in (*NUMBERS, *FLAGS)
+    }
+    return LoadTable(
+        loads=loads,
+        call=np.repeat(np.arange(len(parts)), lengths),
+        dtypes=dtypes,
+        dtype=_places(dtypes, [(part.dtypes, part.dtype) for part in parts]),
+        kinds=kinds,
+        kind=_places(kinds, [(part.kinds, part.kind) for part in parts]),
+        **columns,
+    )
+
+
+def _places(names: Sequence[str], parts: Sequence[tuple[Sequence[str], Numbers]]) -> Numbers:
+    """Places of names among all of them, from those among the names of each part."""
+    return np.concatenate([np.array([names.index(name) for name in own], dtype=int)[places] for own, places in parts])
+
+
+@dataclass(frozen=True)
+class _Columns:
+    """The part of a table that one kind of call has."""
+
+    columns: Mapping[str, npt.NDArray[Any]]
+    dtypes: tuple[str, ...]
+    dtype: Numbers
+    kinds: tuple[str, ...]
+    kind: Numbers
+
+
+def _columns(loads: Loads) -> _Columns:
     dtypes = tuple(dict.fromkeys(load.dtype for load in loads))
     kinds = tuple(dict.fromkeys(load.kind for load in loads))
     sizes = np.array([element_bytes(load.dtype) for load in loads], dtype=float)
-    columns: dict[str, Any] = {
+    columns: dict[str, npt.NDArray[Any]] = {
         **{name: np.array([getattr(load, of) for load in loads], dtype=float) for name, of in NUMBERS.items()},
         **{name: np.array([bool(holds(load)) for load in loads], dtype=bool) for name, holds in FLAGS.items()},
     }
     columns["strided"] = columns["strided"] * SECTOR_ELEMENT / sizes
-    return LoadTable(
-        loads=loads,
-        call=np.array([number for number, call in enumerate(workload.calls) for _ in call.loads], dtype=int),
+    return _Columns(
+        columns=columns,
         dtypes=dtypes,
         dtype=np.array([dtypes.index(load.dtype) for load in loads], dtype=int),
         kinds=kinds,
         kind=np.array([kinds.index(load.kind) for load in loads], dtype=int),
-        **columns,
     )
 
 

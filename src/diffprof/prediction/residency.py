@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from itertools import chain
 
-from diffprof.prediction.weights import ComponentWeights, ModuleWeights
+from diffprof.prediction.weights import ComponentWeights, ModuleWeights, tensor_sizes
 from diffprof.record.profile import Component
 from diffprof.record.run_settings import RunSettings
 
@@ -17,18 +18,32 @@ VAE_PARTS = ("encoder", "decoder", "quant_conv", "post_quant_conv")
 
 
 class Groups:
-    """The weights of one component in the groups that come and go together, by the module that runs."""
+    """The weights of one component in the groups that come and go together, by the module that runs.
+
+    `similar` are the groups of the same component, offloaded the same way, with its weights in another form: which
+    modules go together is known from them.
+    """
 
     def __init__(
-        self, component: Component, weights: ComponentWeights, settings: RunSettings, order: Sequence[str]
+        self,
+        component: Component,
+        weights: ComponentWeights,
+        settings: RunSettings,
+        order: Sequence[str],
+        similar: Groups | None = None,
     ) -> None:
         self.component = component
         self.weights = weights
         self.settings = settings
-        self._order = order
+        self.order = order
         """Paths of modules as they run."""
         self._known: dict[str, tuple[str, ...]] = {}
         self._known_leaves: dict[str, tuple[str, ...]] = {}
+        self._known_blocks: dict[str, str] = {}
+        self._distinct: dict[tuple[str, ...], tuple[str, ...]] = {}
+        if similar is not None and similar.order == order:
+            self._known, self._known_leaves = similar._known, similar._known_leaves
+            self._known_blocks, self._distinct = similar._known_blocks, similar._distinct
 
     @cached_property
     def bytes(self) -> Mapping[str, tuple[int, ...]]:
@@ -38,11 +53,22 @@ class Groups:
             groups.setdefault(self._group_of(module), []).append(module.stored_bytes)
         return {name: tuple(sizes) for name, sizes in groups.items()}
 
+    @cached_property
+    def tensors(self) -> Mapping[str, tuple[int, ...]]:
+        """Group: the bytes of its tensors."""
+        return {name: tuple(chain.from_iterable(map(tensor_sizes, sizes))) for name, sizes in self.bytes.items()}
+
+    @cached_property
+    def totals(self) -> Mapping[str, int]:
+        """Group: all of its bytes."""
+        return {name: sum(sizes) for name, sizes in self.bytes.items()}
+
     def on_device(self, path: str) -> tuple[str, ...]:
-        """The groups that lie on the device while the module of this path runs."""
+        """The groups that lie on the device while the module of this path runs; for equal ones, the same object."""
         known = self._known.get(path)
         if known is None:
-            known = self._known[path] = self._find(path)
+            found = self._find(path)
+            known = self._known[path] = self._distinct.setdefault(found, found)
         return known
 
     def _group_of(self, module: ModuleWeights) -> str:
@@ -52,6 +78,12 @@ class Groups:
 
     def _block_of(self, path: str) -> str:
         """The block that a module lies in; ``""`` for what is in none."""
+        known = self._known_blocks.get(path)
+        if known is None:
+            known = self._known_blocks[path] = self._find_block(path)
+        return known
+
+    def _find_block(self, path: str) -> str:
         parts = path.split(".")
         depth = 1 if parts[0] in VAE_PARTS and self.component.role == "vae" else 0
         if len(parts) <= depth + 1 or ".".join(parts[: depth + 1]) not in self._lists or not parts[depth + 1].isdigit():
@@ -88,6 +120,6 @@ class Groups:
     def _next_group(self) -> Mapping[str, str]:
         """Group: the one that is fetched while it computes."""
         is_leaf = self.settings.offload == "group-leaf"
-        groups = [path if is_leaf else self._block_of(path) for path in self._order]
+        groups = [path if is_leaf else self._block_of(path) for path in self.order]
         ran = list(dict.fromkeys(group for group in groups if group in self.bytes and (group or is_leaf)))
         return dict(zip(["", *ran] if not is_leaf else ran, ran if not is_leaf else ran[1:], strict=False))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from diffprof.prediction.bounds import bound_seconds
 from diffprof.prediction.call_times import PIPELINE, CallTimes, call_times
 from diffprof.prediction.device import DeviceModel
 from diffprof.prediction.exchange import exchange_seconds, share_sequence
-from diffprof.prediction.kernel_times import fixed_seconds
+from diffprof.prediction.kernel_times import KernelTimes, fixed_seconds, kernel_times
 from diffprof.prediction.load_table import Floats, LoadTable, load_table
 from diffprof.prediction.resolving import resolve_settings
 from diffprof.prediction.transfers import overlaps, transfer_seconds
@@ -47,6 +47,34 @@ IDLE_POWER, BUSY_POWER = 0.25, 0.6
 
 
 @dataclass(frozen=True)
+class _LoadTimes:
+    """Seconds of one execution of each load on a device."""
+
+    kernels: KernelTimes
+    fixed: Floats
+    """Of the kernels' time, what they take however small they are."""
+    bound: Floats
+
+
+class _KnownTimes:
+    """The times of loads on the device that was asked for last, which do not depend on where the weights lie."""
+
+    def __init__(self) -> None:
+        self._device: DeviceModel | None = None
+        self._found: dict[tuple[bool, bool], _LoadTimes] = {}
+
+    def of(self, table: LoadTable, device: DeviceModel, compiled: bool, fused_attention: bool) -> _LoadTimes:
+        if self._device is not device:
+            self._device, self._found = device, {}
+        key = (compiled, fused_attention)
+        if key not in self._found:
+            kernels = kernel_times(table, device, compiled, fused_attention)
+            fixed = np.minimum(fixed_seconds(table, device), kernels.seconds)
+            self._found[key] = _LoadTimes(kernels, fixed, bound_seconds(table, device, compiled))
+        return self._found[key]
+
+
+@dataclass(frozen=True)
 class Job:
     """A workload that is ready to be timed on any number of devices."""
 
@@ -58,6 +86,11 @@ class Job:
     denoisers: frozenset[str] = frozenset()
     counted: Workload | None = None
     """The workload as the profile has it, before the settings changed anything."""
+    known: _KnownTimes = field(default_factory=_KnownTimes, repr=False, compare=False)
+
+    def skip_calls(self, rate: float) -> Job:
+        """The job with this share of the denoiser's calls left out."""
+        return replace(self, workload=skip_calls(self.workload, self.denoisers, rate)) if rate else self
 
 
 def job_of(profile: Profile, settings: RunSettings | None = None, similar: Job | None = None) -> Job:
@@ -75,21 +108,17 @@ def job_of(profile: Profile, settings: RunSettings | None = None, similar: Job |
     settings = resolve_settings(profile, settings)
     counted = workload_of(profile, similar.counted if similar is not None else None)
     workload = quantize(leave_out(counted, settings.without), settings.quantize, settings.layerwise)
-    if settings.skip_rate:
-        workload = skip_calls(workload, _denoisers(profile), settings.skip_rate)
     workload = share_sequence(workload, _denoisers(profile), settings.devices)
     weights = {slot: component_weights(part, settings).total_bytes for slot, part in profile.components.items()}
-    return Job(workload, _table_of(workload, similar), settings, weights, _denoisers(profile), counted)
+    has_same = similar is not None and _has_same_loads(workload, similar.workload)
+    table, known = (similar.table, similar.known) if similar and has_same else (load_table(workload), _KnownTimes())
+    job = Job(workload, table, settings, weights, _denoisers(profile), counted, known)
+    return job.skip_calls(settings.skip_rate)
 
 
-def _table_of(workload: Workload, similar: Job | None) -> LoadTable:
-    """The table of a workload: that of a similar job, if it has the same loads."""
-    if similar is not None:
-        pairs = zip(workload.calls, similar.workload.calls, strict=False)
-        is_same = all(one.loads is other.loads for one, other in pairs)
-        if is_same and len(workload.calls) == len(similar.workload.calls):
-            return similar.table
-    return load_table(workload)
+def _has_same_loads(one: Workload, other: Workload) -> bool:
+    pairs = zip(one.calls, other.calls, strict=False)
+    return len(one.calls) == len(other.calls) and all(mine.loads is its.loads for mine, its in pairs)
 
 
 def _denoisers(profile: Profile) -> frozenset[str]:
@@ -106,9 +135,10 @@ def predict_time(
 ) -> PredictedTime:
     """The time of a job on a device; `factors` correct components by what was measured there before."""
     settings = job.settings
-    times = call_times(job.workload, job.table, device, settings.compiled, settings.attention != "math")
-    floor = bound_seconds(job.table, device, settings.compiled)
-    parts = _Parts(job, device, times, _waits(job, device, times), floor, dict(factors or {}))
+    is_fused = settings.attention != "math"
+    loads = job.known.of(job.table, device, settings.compiled, is_fused)
+    times = call_times(job.workload, job.table, device, settings.compiled, is_fused, kernels=loads.kernels)
+    parts = _Parts(job, loads, times, _waits(job, device, times), dict(factors or {}))
     components = parts.components()
     total = sum(part.total_seconds for part in components.values())
     bound = sum(part.bound_seconds for part in components.values())
@@ -151,16 +181,15 @@ class _Parts:
     def __init__(
         self,
         job: Job,
-        device: DeviceModel,
+        loads: _LoadTimes,
         times: CallTimes,
         waits: Floats,
-        floor: Floats,
         factors: Mapping[str, float],
     ) -> None:
-        self.job, self.device, self.calls = job, device, times
+        self.job, self.loads, self.calls = job, loads, times
         self.times = np.array([call.times for call in job.workload.calls], dtype=float)
         factor = np.array([factors.get(call.component, factors.get("", 1.0)) for call in job.workload.calls])
-        bounds = np.bincount(job.table.call, weights=floor * job.table.count, minlength=len(self.times))
+        bounds = np.bincount(job.table.call, weights=loads.bound * job.table.count, minlength=len(self.times))
         # What was measured can be wrong, but not faster than the device can be.
         self.computing = np.maximum(times.total * factor, bounds)
         self.waits = waits
@@ -200,8 +229,7 @@ class _Parts:
         return {name: sum([seconds[number] for number in calls], 0.0) for name, seconds in self.by_limit.items()}
 
     def _seconds_by_limit(self) -> dict[str, list[float]]:
-        table, kernels = self.job.table, self.calls.kernels
-        fixed = np.minimum(fixed_seconds(table, self.device), kernels.seconds)
+        table, kernels, fixed = self.job.table, self.loads.kernels, self.loads.fixed
         rest = (kernels.seconds - fixed) * table.count
         is_compute = kernels.compute >= kernels.memory
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 
 from diffprof.errors import RequestError
-from diffprof.prediction.workload import GEMM, MEMORY, CallLoads, Load, Workload
+from diffprof.prediction.workload import GEMM, MEMORY, CallLoads, Load, Loads, Workload
 from diffprof.settings.quantizations import LAYERWISE, QUANTIZATIONS, Quantization
 
 
@@ -20,12 +20,16 @@ def quantize(workload: Workload, schemes: Mapping[str, str], layerwise: Mapping[
 
 
 def _quantized_call(call: CallLoads, scheme: Quantization) -> CallLoads:
-    loads: list[Load] = []
-    for load in call.loads:
-        loads.append(_quantized_product(load, scheme) if load.kind == "linear" and load.sort == GEMM else load)
-        if load.kind == "linear" and load.sort == GEMM and scheme.passes:
-            loads.append(_unpacking_load(load, scheme))
-    return replace(call, loads=tuple(loads), cost=None)
+    loads = call.loads.derive(("quantized", scheme), lambda loads: Loads(_quantized_loads(loads, scheme)))
+    return replace(call, loads=loads, cost=None)
+
+
+def _quantized_loads(loads: Loads, scheme: Quantization) -> Iterator[Load]:
+    for load in loads:
+        is_packed = load.kind == "linear" and load.sort == GEMM
+        yield _quantized_product(load, scheme) if is_packed else load
+        if is_packed and scheme.passes:
+            yield _unpacking_load(load, scheme)
 
 
 def _quantized_product(load: Load, scheme: Quantization) -> Load:

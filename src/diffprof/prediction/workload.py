@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from math import prod
+from typing import Any, TypeVar, cast
 
 from diffprof.record.profile import Attention, Call, Cost, Operation, Profile
 from diffprof.record.tensors import Shape
 
 GEMM, CONVOLUTION, ATTENTION, MEMORY, VIEW = "gemm", "convolution", "attention", "memory", "view"
 """How an operation loads a device: by products of three sorts, by moving memory, or not at all."""
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -53,6 +57,20 @@ class Load:
         return self.read_bytes + self.written_bytes
 
 
+class Loads(tuple[Load, ...]):
+    """The loads of one kind of call; what is worked out from them is worked out once."""
+
+    @cached_property
+    def _derived(self) -> dict[Hashable, Any]:
+        return {}
+
+    def derive(self, name: Hashable, make: Callable[[Loads], T]) -> T:
+        """What `make` makes of the loads; the name stands for it."""
+        if name not in self._derived:
+            self._derived[name] = make(self)
+        return cast("T", self._derived[name])
+
+
 @dataclass(frozen=True)
 class CallLoads:
     """One kind of component call and how often it is made."""
@@ -63,7 +81,7 @@ class CallLoads:
     in_loop: bool
     """Is it part of the denoising steps?"""
     module_calls: int
-    loads: tuple[Load, ...]
+    loads: Loads
     cost: Cost | None = field(default=None, repr=False, compare=False)
     """What the loads were read off; None where they were changed since."""
 
@@ -100,7 +118,7 @@ def _call_loads(call: Call, times: int, known: CallLoads | None) -> CallLoads:
         times=times,
         in_loop=call.step is not None,
         module_calls=cost.module_calls,
-        loads=tuple(load_of(operation, flags) for operation in cost.operations if operation.count),
+        loads=Loads(load_of(operation, flags) for operation in cost.operations if operation.count),
         cost=cost,
     )
 

@@ -162,6 +162,8 @@ class Cost:
 
     def module_path(self, place: int) -> str:
         """The path of one of the modules; that of the component itself where none was recorded."""
+        if "modules" in vars(self):
+            return self.modules[place].path if self.modules else ""
         called = self._called_modules()
         return called[place][0] if called else ""
 
