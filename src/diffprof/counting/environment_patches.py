@@ -27,6 +27,7 @@ from diffprof.counting.pipeline_layout import PipelineLayout, is_virtual
 from diffprof.counting.pipeline_state import accelerator_kinds
 from diffprof.counting.sharded_linear import sharded_linear
 from diffprof.counting.sharded_weights import gather_sharded_weights
+from diffprof.counting.sorted_sets import sort_sets
 from diffprof.counting.video_frames import convert_by_frame
 from diffprof.pipelines.components import components_of
 from diffprof.pipelines.packing.packed_weights import is_sharded, packed_weight
@@ -48,6 +49,7 @@ def prepare(patches: Patches, mode: VirtualMode, pipeline: Any, layout: Pipeline
     _silence_other_bars(patches)
     supply_transforms(patches)
     convert_by_frame(patches)
+    sort_sets(patches, layout.components.values())
     patches.function(torch.amp.autocast_mode.autocast, "__init__", _autocast_without_meta)
     for name in ("is_autocast_enabled", "get_autocast_dtype"):
         patches.function(torch, name, _ask_without_meta)
