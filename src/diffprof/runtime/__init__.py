@@ -1,1 +1,1 @@
-"""Real runs of a pipeline: time, memory, caches and moved weights, call by call beside the exact count."""
+"""Measure real runs of a pipeline: time, memory, caches and moved weights, next to the exact counts."""

@@ -1,4 +1,4 @@
-"""How often a call is repeated by default: until its median is known well, or its time budget is used up."""
+"""Decide how often to repeat a call: until its median is known well, or the time budget is used up."""
 
 from __future__ import annotations
 
@@ -7,26 +7,26 @@ from collections.abc import Sequence
 from statistics import median
 
 ENOUGH = 5
-"""Two runs of this many iterations can be told apart: their most extreme order is rarer than 1 in 100."""
+"""The fewest iterations with which two runs can differ significantly: their most extreme order has p < 0.01."""
 
 LEAST = 3
-"""Made even where the time budget is used up earlier: two values show a difference, not a spread."""
+"""The minimum, even if the time budget is used up: two values have no spread."""
 
 MOST = 30
-"""More would make the interval narrower only slowly."""
+"""The maximum: more iterations would narrow the interval only slowly."""
 
 NARROW = 0.04
-"""An interval of the median this wide, as a share of the median, is narrow enough."""
+"""The width at which the interval of the median is narrow enough, as a share of the median."""
 
 CONFIDENCE = 0.95
-"""Of the interval of the median."""
+"""The confidence of the interval of the median."""
 
 TIME_BUDGET_SECONDS = 60.0
-"""For the timed calls together."""
+"""Time limit for all timed calls."""
 
 
 def has_enough(walls_ns: Sequence[int], budget_seconds: float = TIME_BUDGET_SECONDS) -> bool:
-    """Whether calls that took these times are enough."""
+    """Whether these timed calls are enough."""
     count = len(walls_ns)
     if count < LEAST:
         return False
@@ -39,10 +39,10 @@ def has_enough(walls_ns: Sequence[int], budget_seconds: float = TIME_BUDGET_SECO
 
 
 def median_interval(times: Sequence[int]) -> tuple[int, int] | None:
-    """The interval that holds the median with `CONFIDENCE`, whatever the distribution; None for too few times.
+    """A distribution-free confidence interval of the median; None for too few times.
 
     The median lies between the k-th smallest and the k-th largest of n times unless fewer than k of them fall on
-    one side of it, which is a matter of tossing n coins.
+    one side of it, which has a binomial probability.
     """
     count = len(times)
     outside, below = 0.0, 0

@@ -1,6 +1,6 @@
-"""Which devices a measured call ran on, and what they could do at that time.
+"""The devices of a measured call, and their peaks at that time.
 
-A program may allow TF32, or move the pipeline, between two calls: what was true when a call had ended stays true of it.
+Read right after each call, because a program may allow TF32, or move the pipeline, between two calls.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ class CallDevices:
     """The devices of one call."""
 
     main: Device | None = None
-    """None for the processor, whose peak is timed, which takes time that belongs to nobody's call."""
+    """None for the CPU, whose peak is measured later, outside of any call."""
     others: Mapping[str, Device] = field(default_factory=dict)
-    """By place, such as ``cuda:1``."""
+    """Further devices by name, such as ``cuda:1``."""
     limitations: tuple[Limitation, ...] = field(default=(), compare=False)
-    """What could not be read, or not be timed."""
+    """What could not be read or timed."""
 
 
 def read_devices(pipeline: Any, iteration: Iteration) -> CallDevices:
-    """The devices of a call that has just ended."""
+    """Read the devices of a call that has just ended."""
     place = execution_device(pipeline)
     names = sorted({sample.device for sample in iteration.samples if sample.device is not None})
     problems: list[Limitation] = []
@@ -42,10 +42,10 @@ def read_devices(pipeline: Any, iteration: Iteration) -> CallDevices:
 
 
 def read_host(pipeline: Any, problems: list[Limitation]) -> Device:
-    """The processor, with the peaks that are timed on it."""
+    """The CPU, with its measured peaks."""
     try:
         return processor_of(pipeline)
-    except Exception as error:  # noqa: BLE001  a device that is lost must not take the measurement with it
+    except Exception as error:  # noqa: BLE001  a lost device must not end the measurement
         problems.append(_problem(error))
         return Device("cpu", "cpu")
 

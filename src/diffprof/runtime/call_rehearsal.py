@@ -1,4 +1,4 @@
-"""The dry run that is made before a call is measured: refuses what cannot work, and spares a second dry run."""
+"""A dry run before a call is measured: it refuses calls that cannot work, and its count is used later."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ PROGRESS_BAR = "_progress_bar_config"
 
 @dataclass(frozen=True)
 class CallRehearsal:
-    """A dry run of the call, with its callbacks doing nothing and without diffusers' caches."""
+    """A dry run of the call, without callbacks and without diffusers' caches."""
 
     stand_ins: dict[str, Any]
-    """Arguments that the call needs and that were not given."""
+    """Required arguments that were not given."""
     result: DryRunResult | None
-    """None where the call cannot be dry-run, which is no reason not to measure it."""
+    """None if the call cannot be dry-run; it can still be measured."""
     arguments: Any
     """Signature of all arguments."""
     state: int
     attributes: Mapping[str, Any]
-    """Attributes of the pipeline at that time: some pipelines keep what they have encoded once."""
+    """Attributes of the pipeline at that time, because some pipelines cache encodings."""
     has_caches: bool
 
     def count_without_caches(self, call: MonitoredCall, state: int) -> DryRunResult | None:
-        """The count of a measured call without caches, if the call was the one that was rehearsed."""
+        """The count without caches of a measured call, if this is the rehearsed call."""
         is_same = (
             arguments_signature(call.arguments) == self.arguments
             and state == self.state
@@ -49,13 +49,13 @@ class CallRehearsal:
         return self.result if is_same else None
 
     def count(self, call: MonitoredCall, state: int) -> DryRunResult | None:
-        """The count of a measured call as it ran, if it was the one that was rehearsed and used no cache."""
+        """The count of a measured call, if this is the rehearsed call and no cache was used."""
         return None if self.has_caches or call.iteration.caches else self.count_without_caches(call, state)
 
 
 def rehearse_call(pipeline: Any, call: CallArguments, progress: Progress | None) -> CallRehearsal:
-    """Dry-run a call that is about to be measured; `RefusedCallError` where the pipeline refuses its arguments."""
-    # The output is not used, but making images of it is part of what is measured.
+    """Dry-run a call that is about to be measured; `RefusedCallError` if the pipeline refuses its arguments."""
+    # The output is not used, but postprocessing it is part of the measurement.
     stand_ins = {name: value for name, value in call.stand_ins.items() if name != "output_type"}
     callbacks = Callbacks(pipeline, lambda section: contextlib.nullcontext())
     dry_call = replace(call, given=callbacks.replay(call.given), stand_ins=stand_ins)
@@ -67,17 +67,17 @@ def rehearse_call(pipeline: Any, call: CallArguments, progress: Progress | None)
     except RefusedCallError:
         raise
     except PipelineError:
-        pass  # what only a dry run cannot do is no reason not to measure
+        pass  # the call can still be measured
     arguments = arguments_signature({**call.given, **stand_ins})
     return CallRehearsal(stand_ins, result, arguments, state, attributes, has_caches(pipeline))
 
 
 def arguments_signature(arguments: Mapping[str, Any]) -> Any:
-    """Equal for calls with the same arguments, in whatever order they were given."""
+    """A signature that is equal for calls with the same arguments in any order."""
     return signature(dict(sorted(arguments.items())))
 
 
 def _are_same_objects(first: Mapping[str, Any], second: Mapping[str, Any]) -> bool:
-    # Progress bars are switched off while a call is repeated, and cost nothing that is counted.
+    # Progress bars are disabled while a call is repeated, and do not affect counts.
     names = {*first, *second} - {PROGRESS_BAR}
     return all(name in first and name in second and first[name] is second[name] for name in names)

@@ -1,4 +1,4 @@
-"""The device that a pipeline runs on and its peak performance: published, or of matrix products timed here."""
+"""The device that a pipeline runs on, and its peak performance: published, or measured with matrix products."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ PUBLISHED_DTYPES = {
     "float32": "float32", "bfloat16": "bfloat16", "float16": "float16", "int8": "int8",
     "float8_e4m3fn": "float8", "float8_e4m3fnuz": "float8", "float8_e5m2": "float8",
 }  # fmt: skip
-"""Dtype of a product -> the name of its peak. Weights of 8 bits that are widened first make no product of 8 bits."""
+"""The name of the peak for the dtype of a product. 8-bit weights that are widened first are not 8-bit products."""
 
 SMALLEST, LARGEST = 128, 2048
 REPEATS = 5
 BUDGET_NS = 400_000_000
-"""Time limit for one dtype: where a CPU only emulates it, a large product would take a minute."""
+"""Time limit for one dtype: a large product would take a minute on a CPU that emulates it."""
 
 
 def device_of(pipeline: Any) -> Device:
-    """The device that executes the pipeline's models, also where offloading keeps their weights elsewhere."""
+    """The device that executes the pipeline's models, even if offloading keeps their weights elsewhere."""
     place = torch.device(pipeline._execution_device)
     return processor_of(pipeline) if place.type == "cpu" else accelerator_at(place)
 
 
 def processor_of(pipeline: Any) -> Device:
-    """The processor of this machine, with the peak of each dtype that the pipeline's weights have."""
+    """The CPU of this machine, with the peak in each dtype of the pipeline's weights."""
     threads = torch.get_num_threads()
     timed = {_name(dtype): timed_peak(dtype, threads) for dtype in TIMED_DTYPES if dtype in _dtypes(pipeline)}
     return Device(
@@ -54,7 +54,7 @@ def processor_of(pipeline: Any) -> Device:
 
 
 def accelerator_at(place: torch.device) -> Device:
-    """An accelerator, with the peaks that torch's settings allow at this moment."""
+    """An accelerator, with the peaks that torch's current settings allow."""
     properties = _properties(place)
     name = getattr(properties, "name", None) or processor_name()
     memory = getattr(properties, "total_memory", None)
@@ -81,11 +81,11 @@ def accelerator_at(place: torch.device) -> Device:
 
 
 TF32_ARCHITECTURES = frozenset({"ampere", "ada", "hopper", "blackwell"})
-"""Of NVIDIA: they multiply in TF32 where torch allows it, also those whose peak of it is not in the catalogue."""
+"""NVIDIA architectures that use TF32 if torch allows it, even if the catalogue has no TF32 peak for them."""
 
 
 def _properties(place: torch.device) -> Any:
-    """What torch knows about an accelerator; None where it knows nothing."""
+    """torch's properties of an accelerator; None if it has none."""
     if place.type == "mps":
         name = getattr(torch.backends.mps, "get_name", processor_name)()  # not in every torch
         return SimpleNamespace(name=name, total_memory=torch.mps.recommended_max_memory())
@@ -94,7 +94,7 @@ def _properties(place: torch.device) -> Any:
 
 
 def _float32_note(peaks: Mapping[str, float], tf32: bool, has_cudnn: bool) -> str:
-    """Which of its two peaks for float32 an accelerator uses; empty where it has only one."""
+    """A note on which of two float32 peaks an accelerator uses; empty if it has only one."""
     if tf32 and "tf32" not in peaks:
         return "; float32 has none, because torch is allowed to use TF32, whose peak is not known"
     if tf32:
@@ -106,10 +106,10 @@ def _float32_note(peaks: Mapping[str, float], tf32: bool, has_cudnn: bool) -> st
 
 
 def _tf32_in_products(kind: str) -> bool:
-    """Whether torch may multiply float32 in TF32: on Intel's GPUs oneDNN is asked, on all others what is for CUDA."""
+    """Whether torch may use TF32 for float32 products; on Intel GPUs a setting of oneDNN decides, else that of CUDA."""
     backend: Any = torch.backends.mkldnn if kind == "xpu" else torch.backends.cuda.matmul
     products = getattr(backend, "matmul", backend)
-    # Reading the older switch fails once a program has set the newer one.
+    # Reading the older setting fails once a program has set the newer one.
     precision = getattr(products, "fp32_precision", None)
     allowed = bool(getattr(backend, "allow_tf32", False)) if precision is None else precision == "tf32"
     if allowed and torch.version.hip is not None and TorchVersion(torch.__version__) < "2.10.0":
@@ -131,17 +131,17 @@ class TimedPeak(NamedTuple):
 
     flops_per_second: float
     products: int
-    """Number of products that were timed."""
+    """The number of timed products."""
     size: int
-    """Rows and columns of the largest one."""
+    """Rows and columns of the largest product."""
 
 
 @cache
 def timed_peak(dtype: torch.dtype, threads: int) -> TimedPeak:
-    """The best rate of matrix products of this dtype with this number of threads; timed once in a process."""
+    """The best rate of matrix products in this dtype with this many threads; measured once per process."""
 
     def create_product(size: int) -> Callable[[], object]:
-        # Ones, not random numbers: the program's own random numbers must stay the same.
+        # Ones, not random numbers, so that the program's random state stays the same.
         left, right, result = (torch.ones(size, size, dtype=dtype, device="cpu") for _ in range(3))
         return lambda: torch.mm(left, right, out=result)
 
@@ -152,7 +152,7 @@ def timed_peak(dtype: torch.dtype, threads: int) -> TimedPeak:
 def best_rate(
     create_product: Callable[[int], Callable[[], object]], clock: Callable[[], int] = time.perf_counter_ns
 ) -> TimedPeak:
-    """Time ever larger products, as long as the next size is expected to stay within the time limit."""
+    """Time larger and larger products, as long as the next one is expected to stay within the time limit."""
     deadline = clock() + BUDGET_NS
     best, products, size = 0.0, 0, SMALLEST
     while True:

@@ -1,6 +1,6 @@
-"""``diffprof doctor``: checks on this machine, with its device and libraries, what is promised about measured runs.
+"""``diffprof doctor``: check on this machine, with its device and libraries, that measured runs can be trusted.
 
-It runs the bundled model, which has weights, and SDXL-shaped layers with random ones.
+Runs the bundled model, and SDXL-shaped layers with random weights.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ OPTIONAL_LIBRARIES = (
     "amdsmi", "bitsandbytes", "cache-dit", "flash-attn", "gguf", "kernels", "nunchaku", "nvidia-ml-py",
     "optimum-quanto", "peft", "sageattention", "torchao", "transformer-engine", "triton", "xformers",
 )  # fmt: skip
-"""Named where they are installed."""
+"""Listed if they are installed."""
 VARIABLES = ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF")
-"""Of the environment, named where they are set: they decide which devices there are and how memory is taken."""
+"""Environment variables that affect devices and memory; listed if they are set."""
 
 
 def examine(device: str | None = None, progress: Progress | None = None) -> Examination:
-    """Make every check; one that fails does not keep the others from being made."""
+    """Run every check; a check that fails does not stop the others."""
     model = DoctorModel(device)
     checks = []
     for name, check in CHECKS.items():
@@ -42,10 +42,10 @@ def examine(device: str | None = None, progress: Progress | None = None) -> Exam
         try:
             checks.append(Check(name, Verdict.ok, check(model)))
         except RequestError:
-            raise  # such as a device that is not there: no check could be made
+            raise  # for example a device that does not exist: no check is possible
         except Skipped as reason:
             checks.append(Check(name, Verdict.skipped, str(reason)))
-        except Exception as error:  # noqa: BLE001  that is what is to be found out
+        except Exception as error:  # noqa: BLE001  any failure is a result of the check
             checks.append(Check(name, Verdict.failed, f"{type(error).__name__}: {error}".splitlines()[0][:300]))
     return Examination(_machine(model), tuple(checks))
 
@@ -70,7 +70,7 @@ CHECKS: dict[str, Callable[[DoctorModel], str]] = {
     "sampling": doctor_devices.sensor_readings,
     "snapshot": doctor_devices.allocation_snapshot,
 }
-"""By name, in the order in which they are made."""
+"""The checks by name, in the order in which they run."""
 
 
 def _machine(model: DoctorModel) -> dict[str, str]:
@@ -86,13 +86,13 @@ def _machine(model: DoctorModel) -> dict[str, str]:
         found["device"] = f"{device.name} ({device.kind})"
         if device.kind != "cpu":
             found |= _accelerator(torch.device(pipeline._execution_device), device)
-    except Exception as error:  # noqa: BLE001  the checks say more about it
+    except Exception as error:  # noqa: BLE001  the checks report more about it
         found["device"] = f"{type(error).__name__}: {error}"
     return found
 
 
 def _accelerator(place: torch.device, device: Device) -> dict[str, str]:
-    """What figures depend on: its memory, its peaks, and how many there are."""
+    """The memory, the peaks and the number of accelerators."""
     backend: Any = getattr(torch, place.type)
     found = {"devices": str(backend.device_count())}
     if device.memory_bytes is not None:

@@ -1,4 +1,4 @@
-"""What ``diffprof doctor`` checks about calls: measuring changes nothing about a call, and its count is right."""
+"""The checks of ``diffprof doctor`` on calls: measuring does not change them, and their counts are right."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from diffprof.settings.limits import OFFLOADS
 
 
 def equal_images(model: DoctorModel) -> str:
-    """Unwatched, measured, and unwatched again."""
+    """Images before, during and after a measured call must be equal."""
     pipeline = model.pipeline()
     alone = [model.call(pipeline) for _ in range(2)]
     if not torch.equal(*alone):
-        raise Skipped("two unobserved calls differ: this device does not compute the same result twice")
+        raise Skipped("this device is not deterministic: two calls without measuring differ")
     profile_call(pipeline, CALL)
     with measuring(pipeline):
         watched = model.call(pipeline)
@@ -37,7 +37,7 @@ def equal_images(model: DoctorModel) -> str:
 
 
 def counts(model: DoctorModel) -> str:
-    """By torch's own counter."""
+    """The counts must equal those of torch's FlopCounterMode."""
     pipeline = model.pipeline()
     run = measured_run(model, pipeline)
     with FlopCounterMode(display=False) as counter, sdpa_kernel(SDPBackend.MATH):
@@ -48,7 +48,7 @@ def counts(model: DoctorModel) -> str:
 
 
 def compiled_code(model: DoctorModel) -> str:
-    """With a backend that only counts graphs: what they compile to does not matter here."""
+    """Measuring must not cause recompilation; checked with a backend that only counts graphs."""
     graphs = {"compiled": 0, "executed": 0}
 
     def backend(graph: Any, inputs: Any) -> Callable[..., Any]:
@@ -73,7 +73,7 @@ def compiled_code(model: DoctorModel) -> str:
 
 
 def cuda_graphs(model: DoctorModel) -> str:
-    """The last block of the VAE, as ``torch.compile(mode="reduce-overhead")`` compiles it."""
+    """CUDA graphs of the VAE's last block, from ``torch.compile(mode="reduce-overhead")``, must still be replayed."""
     if model.place.type != "cuda":
         raise Skipped("only CUDA and ROCm have such graphs")
     if importlib.util.find_spec("triton") is None:
@@ -93,7 +93,7 @@ def cuda_graphs(model: DoctorModel) -> str:
 
 
 def foreign_cache(model: DoctorModel) -> str:
-    """A cache as other libraries write them: a `forward` of its own that skips every second step."""
+    """A cache like those of other libraries, which replaces `forward` and skips every second step, is counted."""
     pipelines = [model.pipeline() for _ in range(2)]
     for pipeline in pipelines:
         _skip_every_second_call(pipeline.unet)
@@ -121,13 +121,13 @@ def _skip_every_second_call(model: Any) -> None:
             kept = whole_forward(*args, **kwargs)
         return kept
 
-    # The same function as code of another library: that of diffprof itself would be taken for what it is.
+    # With the globals of another module, because code of diffprof itself would be recognized.
     elsewhere = {"__name__": "another_library"}
     model.forward = types.FunctionType(forward.__code__, elsewhere, "forward", None, forward.__closure__)
 
 
 def offload_modes(model: DoctorModel) -> str:
-    """Every way to offload that this device has."""
+    """Every kind of offload on this device must give the same image, and its moves must be recorded."""
     plain = model.pipeline()
     place = torch.device(plain._execution_device)
     image, ways = model.call(plain), ("group",) if place.type == "cpu" else OFFLOADS
@@ -142,7 +142,7 @@ def offload_modes(model: DoctorModel) -> str:
 
 
 def autocast(model: DoctorModel) -> str:
-    """Around the call of the pipeline."""
+    """Autocast around the call must give the same image, and its dtype must be reported."""
     pipeline = model.pipeline()
     place = torch.device(pipeline._execution_device)
     if place.type == "cpu" and not _can_multiply("bfloat16"):
@@ -157,13 +157,13 @@ def autocast(model: DoctorModel) -> str:
 
 
 def _can_multiply(dtype: str) -> bool:
-    """Tried in a separate process: a processor that announces instructions it does not have kills the process."""
+    """Tested in a separate process, because a CPU that reports instructions it does not support kills it."""
     code = f"import torch; x = torch.ones(64, 64, dtype=torch.{dtype}); x @ x"
     return subprocess.run([sys.executable, "-c", code], capture_output=True, check=False).returncode == 0
 
 
 def generator_of_device(model: DoctorModel) -> str:
-    """The usual recipe for reproducing an image."""
+    """A generator on the device must work, and must not be advanced by counting."""
     pipeline = model.pipeline()
     place = torch.device(pipeline._execution_device)
     generator = torch.Generator(place).manual_seed(7)
@@ -174,7 +174,7 @@ def generator_of_device(model: DoctorModel) -> str:
 
 
 def random_state(model: DoctorModel) -> str:
-    """Numbers that are drawn after a count are those that are drawn without it."""
+    """Counting must not draw random numbers of the device."""
     pipeline = model.pipeline()
     place = torch.device(pipeline._execution_device)
     torch.manual_seed(7)
@@ -186,7 +186,7 @@ def random_state(model: DoctorModel) -> str:
 
 
 def freed_memory(model: DoctorModel) -> str:
-    """``del pipe`` must free the weights, also where the run is kept."""
+    """``del pipe`` must free the weights, even if the run is kept."""
     pipeline = model.pipeline()
     run = measured_run(model, pipeline)
     weights = weakref.ref(pipeline.unet)

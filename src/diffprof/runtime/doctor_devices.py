@@ -1,4 +1,4 @@
-"""What ``diffprof doctor`` checks about devices: their clocks, their memory, their peaks and their sensors."""
+"""The checks of ``diffprof doctor`` on devices: clocks, memory, peaks and sensors."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from diffprof.runtime.timing.devices import DeviceTimer, TorchSearch, devices_in
 
 REPEATS = 10
 MOST_OF_PEAK = 1.05
-"""Nothing computes faster than its peak; five percent are left for a clock that is boosted."""
+"""The largest plausible share of the peak: five percent above it, to allow for a boosted clock."""
 WINOGRAD = 2.25
-"""Times fewer multiplications than are counted that a convolution of 3 x 3 can get by with, by Winograd's algorithm."""
+"""The factor by which Winograd's algorithm reduces the multiplications of a 3 x 3 convolution below those counted."""
 
 
 def device_times(model: DoctorModel) -> str:
-    """Every section must have a time of the device, and all of them no more than the call."""
+    """Every section must have a device time, and their sum must not exceed the time of the call."""
     if model.place.type == "cpu":
-        raise Skipped("the CPU has one clock, that of the host")
+        raise Skipped("the CPU has only the host clock")
     pipeline = model.pipeline()
     model.call(pipeline)
     iteration = measured_run(model, pipeline).profile.measured.iterations[0]  # type: ignore[union-attr]
     times = [sample.span.device_ns for sample in iteration.samples if sample.component is not None]
-    require(None not in times, "a section has no time of the device")
+    require(None not in times, "a section has no device time")
     inside, wall = sum(time or 0 for time in times), iteration.wall.device_ns or 0
     require(0 < inside <= wall, f"sections take {inside:,} ns of a call of {wall:,} ns")
     require(iteration.memory[-1].allocated_bytes is not None, "the allocator's memory is not read")
@@ -41,7 +41,7 @@ def device_times(model: DoctorModel) -> str:
 
 
 def device_rows(model: DoctorModel) -> str:
-    """What the tables say of a device: memory that is reserved, shares of its peak and of its bandwidth."""
+    """The tables must have plausible memory, and shares of the device's peak and bandwidth."""
     if model.place.type == "cpu":
         raise Skipped("there is no device besides the CPU")
     pipeline = model.pipeline()
@@ -61,7 +61,7 @@ def device_rows(model: DoctorModel) -> str:
 
 
 def layer_rates(model: DoctorModel) -> str:
-    """Layers of SDXL at 1024 x 1024, whose rate must be below the device's peak."""
+    """SDXL-shaped layers at 1024 x 1024 must run below the device's peak."""
     pipeline = model.pipeline()
     place = torch.device(pipeline._execution_device)
     device = device_of(pipeline)
@@ -71,7 +71,7 @@ def layer_rates(model: DoctorModel) -> str:
         name: flops / _seconds(layer, place)
         for name, (flops, layer) in _sdxl_layers(place, dtype, small=place.type == "cpu").items()
     }
-    if peak is not None and place.type != "cpu":  # that of a processor is timed, and no limit
+    if peak is not None and place.type != "cpu":  # the peak of a CPU is measured, so it is not a limit
         for name, rate in rates.items():
             most = MOST_OF_PEAK * (WINOGRAD if name == "convolution" else 1)
             require(rate <= most * peak, f"{name} reaches {rate / peak:.0%} of the peak of {device.name}")
@@ -85,7 +85,7 @@ def _rate(flops_per_second: float) -> str:
 
 
 def _sdxl_layers(place: torch.device, dtype: torch.dtype, small: bool) -> dict[str, tuple[int, Callable[[], object]]]:
-    """Name -> the FLOPs of one call, and the call; `small` for a processor that would take minutes."""
+    """The FLOPs of one call and the call itself, by name; `small` layers for a CPU, which would take minutes."""
     tokens, side, heads = (256, 32, 5) if small else (4096, 128, 10)
     options: dict[str, Any] = {"device": place, "dtype": dtype}
     x, image = torch.randn(2, tokens, 640, **options), torch.randn(2, 320, side, side, **options)
@@ -101,7 +101,7 @@ def _sdxl_layers(place: torch.device, dtype: torch.dtype, small: bool) -> dict[s
 
 @torch.no_grad()
 def _seconds(layer: Callable[[], object], place: torch.device) -> float:
-    """The shortest of several calls, by the clock of the device."""
+    """The shortest of several calls, in device time."""
     timer = DeviceTimer(TorchSearch(place.index)) if place.type != "cpu" else None
     if timer is not None:
         timer.search()
@@ -121,7 +121,7 @@ def _seconds(layer: Callable[[], object], place: torch.device) -> float:
 
 
 def second_device(model: DoctorModel) -> str:
-    """The pipeline is moved there and measured."""
+    """A pipeline on the second device must be measured there."""
     place = model.place
     backend: Any = getattr(torch, place.type)
     if place.type == "cpu" or backend.device_count() < 2:
@@ -136,7 +136,7 @@ def second_device(model: DoctorModel) -> str:
 
 
 def untouched_devices(model: DoctorModel) -> str:
-    """A context takes hundreds of MiB: none is created on a device that the pipeline does not use."""
+    """No context, which takes hundreds of MiB, may be created on a device that the pipeline does not use."""
     if model.place.type != "cuda" or torch.cuda.device_count() < 2:
         raise Skipped("there is no second device")
     pipeline = model.pipeline()
@@ -151,10 +151,10 @@ def untouched_devices(model: DoctorModel) -> str:
 
 
 def kept_peak(model: DoctorModel) -> str:
-    """What a program prints of its peak of memory must not depend on being measured."""
+    """Measuring must not change the peak memory that a program reads."""
     place = model.place
     if place.type not in ("cuda", "xpu"):
-        raise Skipped("torch keeps no peak of this device")
+        raise Skipped("torch has no peak memory statistics for this device")
     pipeline = model.pipeline()
     backend: Any = getattr(torch, place.type)
     model.call(pipeline)  # the first one allocates what stays
@@ -169,7 +169,7 @@ def kept_peak(model: DoctorModel) -> str:
 
 
 def sensor_readings(model: DoctorModel) -> str:
-    """What NVML, AMD SMI or Level Zero reports."""
+    """NVML, AMD SMI or Level Zero must report readings."""
     if model.place.type == "cpu":
         raise Skipped("there is no GPU to sample")
     read, problem = find_gpu(model.place)
@@ -190,7 +190,7 @@ def sensor_readings(model: DoctorModel) -> str:
 
 
 def allocation_snapshot(model: DoctorModel) -> str:
-    """As with --memory-snapshot."""
+    """A memory snapshot must have allocations with labels."""
     if model.place.type != "cuda":
         raise Skipped("only CUDA and ROCm record allocations")
     pipeline = model.pipeline()

@@ -1,4 +1,4 @@
-"""The pipeline that ``diffprof doctor`` makes its checks with."""
+"""The pipeline that the checks of ``diffprof doctor`` use."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ CALL: dict[str, Any] = {
 
 
 class Skipped(Exception):
-    """A check that this machine cannot make, and why."""
+    """Raised by a check that is not possible on this machine, with the reason."""
 
 
 class DoctorModel:
-    """The bundled model, on the device that is examined; a fresh one for every check."""
+    """Creates the bundled model on the examined device, once for every check."""
 
     def __init__(self, device: str | None) -> None:
         self.device = device
 
     @cached_property
     def place(self) -> torch.device:
-        """The device, also where none was named."""
+        """The examined device, even if none was named."""
         return torch.device(self.pipeline()._execution_device)
 
     def pipeline(self, **changes: Any) -> Any:
-        """The pipeline; `changes` are fields of its request, such as `offload`."""
+        """Load the pipeline; `changes` are fields of its request, such as `offload`."""
         request = Request.create(SHAPES, {}, device=self.device, **changes)
         pipeline = plan_loading(request).load(0).pipeline
         pipeline.set_progress_bar_config(disable=True)
@@ -46,16 +46,16 @@ class DoctorModel:
 
 
 def measured_run(model: DoctorModel, pipeline: Any) -> Run:
-    """One measured call."""
+    """Measure one call."""
     return measured_image(model, pipeline)[1]
 
 
 CHECKED_ELSEWHERE = frozenset({"launch_times", "no_samples"})
-"""Limits of a measured call that checks of their own are about."""
+"""Limitations of a measured call that have their own checks."""
 
 
 def measured_image(model: DoctorModel, pipeline: Any) -> tuple[torch.Tensor, Run]:
-    """One measured call and its image; nothing else about it may be limited."""
+    """Measure one call, and return its image; any other limitation fails the check."""
     with measuring(pipeline, sample_hz=1) as run:
         image = model.call(pipeline)
     limitations = [f"{one.kind} {one.detail}" for one in run.limitations if one.kind not in CHECKED_ELSEWHERE]
@@ -64,6 +64,6 @@ def measured_image(model: DoctorModel, pipeline: Any) -> tuple[torch.Tensor, Run
 
 
 def require(holds: bool, otherwise: str) -> None:
-    """Fail the check where something does not hold."""
+    """Fail the check with the reason `otherwise` unless `holds`."""
     if not holds:
         raise AssertionError(otherwise)

@@ -1,4 +1,4 @@
-"""Calibrates this machine as an accelerator of the user: measures what its device achieves, in a minute or two."""
+"""Calibrate this machine: measure what its device achieves, and describe it as an accelerator."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ SMALLEST = 1e-9
 def calibrate(
     device: torch.device, name: str | None = None, progress: Callable[[str], None] = lambda _: None
 ) -> Accelerator:
-    """Measure a device; the catalogue's numbers of it are kept where it is known."""
+    """Measure a device; if the catalogue knows it, the published numbers are kept."""
     reported, memory = _describe(device)
     dtype = torch.float32 if device.type == "cpu" else torch.float16
     timings = time_machine(device, dtype, progress)
@@ -61,9 +61,9 @@ def _entry(device: torch.device, name: str | None, reported: str, memory: int, t
 
 
 def with_host_costs(entry: Accelerator, device: torch.device) -> Accelerator:
-    """The entry with the host's costs as they are in a pipeline: those of the bundled model, really called.
+    """Set the host's costs to those in a pipeline, measured on the bundled model.
 
-    A pipeline does more in Python for each operation and module than a loop that launches the same one again and again.
+    For each operation and module, a pipeline runs more Python code than a loop that repeats one operation.
     """
     pipeline = load_pipeline(SHAPES, device=str(device)).opened.pipeline
     pipeline.set_progress_bar_config(disable=True)
@@ -76,7 +76,7 @@ def with_host_costs(entry: Accelerator, device: torch.device) -> Accelerator:
     busy = float(sum(times.device * number)) if known.is_processor else 0.0
     host = float(sum(times.host * number))
     launched = sum(call.times * load.count for call in job.workload.calls for load in call.loads if load.sort != VIEW)
-    # Views and modules cost what they cost by themselves; what is left is Python between the operations.
+    # Views and modules keep the costs measured alone; the rest is Python code between operations.
     operation = entry.measured["operation_seconds"] + (seconds - busy - host) / launched
     least = entry.measured["operation_seconds"]
     return replace(entry, measured={**entry.measured, "operation_seconds": max(least, operation)})
@@ -140,7 +140,7 @@ def _measured_numbers(timings: MachineTimings, entry: Accelerator, dtype: str) -
     plain = timings.bytes_per_second
     return {
         "product_share": rate / entry.peak_flops_per_second.get(dtype, rate),
-        # What a product reaches was measured with the power that the board has.
+        # The measured speed of products already includes the limit by the board's power.
         "joules_per_teraflop": SMALLEST,
         "speed": 1.0,
         "convolution_share": timings.convolution_rate / rate,

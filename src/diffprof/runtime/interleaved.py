@@ -1,4 +1,4 @@
-"""Measures several pipelines in turns, so that other load on the machine affects all of them alike."""
+"""Measure several pipelines in turns, so that other load on the machine affects all of them alike."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class _Side:
 
 
 def _with_turns(profiles: tuple[Profile, ...], turns: str) -> Profile:
-    """The profile of most of the calls, which are alike, marked as one of those that were measured together."""
+    """The profile with the most calls, marked as measured in turns with the others."""
     profile = max(profiles, key=lambda one: len(one.measured.timed) if one.measured else 0)
     assert profile.measured is not None, "it was measured"
     return replace(profile, measured=replace(profile.measured, turns=turns))

@@ -1,4 +1,4 @@
-"""Small computations that are timed on a device: products, convolutions, attention, memory, launches."""
+"""Time small computations on a device: products, convolutions, attention, memory, launches."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from diffprof.errors import first_line
 
 REPEATS = 7
 SHORTEST_NS = 4_000_000
-"""A timing repeats what it times until this much has passed."""
+"""A call is repeated until this much time has passed."""
 
 LARGEST_PRODUCT = {"cpu": 1024}
 LARGE_PRODUCT = 8192
@@ -26,12 +26,12 @@ BATCH_OF_LAUNCHES = 200
 
 @dataclass(frozen=True)
 class MachineTimings:
-    """What was timed, in operations, bytes, elements or seconds."""
+    """The results of all timings."""
 
     peaks: dict[str, float]
-    """Operations a second of the largest matrix product by dtype."""
+    """Operations per second of the largest matrix product, by dtype."""
     convolution_rate: float
-    """Operations a second, as all rates here in the device's usual dtype."""
+    """Operations per second; this and the rates below are in the device's usual dtype."""
     attention_rate: float
     masked_attention_rate: float
     bytes_per_second: float
@@ -40,18 +40,18 @@ class MachineTimings:
     scattered_elements_per_second: float
     norm_elements_per_second: float
     host_bytes_per_second: float | None
-    """From pinned memory; None on a CPU."""
+    """Bandwidth from pinned memory; None on a CPU."""
     operation_seconds: float
     view_seconds: float
     module_seconds: float
     kernel_seconds: float
-    """That a product takes besides, however small."""
+    """The fixed time of a product of any size."""
     not_measured: tuple[str, ...] = ()
-    """What the machine could not do, in sentences."""
+    """Sentences about what could not be measured."""
 
 
 def time_machine(device: torch.device, dtype: torch.dtype, progress: Callable[[str], None]) -> MachineTimings:
-    """Time everything; two minutes at most."""
+    """Run all timings, which takes at most two minutes."""
     timer = Timer(device)
     progress("matrix products")
     peaks, not_measured = _product_rates(timer)
@@ -74,7 +74,7 @@ def time_machine(device: torch.device, dtype: torch.dtype, progress: Callable[[s
 
 
 class Timer:
-    """Times calls on a device: the shortest of several, each until the device is done."""
+    """Times calls on a device: the shortest of several, including waiting for the device."""
 
     def __init__(self, device: torch.device) -> None:
         self.device = device
@@ -101,7 +101,7 @@ class Timer:
 
     def _wait(self) -> None:
         if self.device.type != "cpu" and self._backend is not None:
-            # Of several devices, the current one need not be this one; Metal has one and takes no number.
+            # With its index, because it may not be the current device; Metal has one device and takes no index.
             place = () if self.device.index is None or self.device.type == "mps" else (self.device.index,)
             self._backend.synchronize(*place)
 
@@ -110,7 +110,7 @@ class Timer:
 
 
 def clock_for(device: torch.device) -> Callable[[], int]:
-    """A clock in nanoseconds; on one thread of a CPU the process's own, which other processes do not affect."""
+    """A clock in nanoseconds; with one CPU thread, CPU time, which other processes do not affect."""
     is_alone = device.type == "cpu" and torch.get_num_threads() == 1
     return time.process_time_ns if is_alone else time.perf_counter_ns
 
@@ -120,7 +120,7 @@ def _dtypes(device: torch.device) -> tuple[torch.dtype, ...]:
 
 
 def _product_rates(timer: Timer) -> tuple[dict[str, float], list[str]]:
-    """Operations a second by dtype, and why some have none: an older Mac, for one, has no bfloat16."""
+    """Operations per second by dtype, and sentences about dtypes that could not be measured."""
     rates, not_measured = {}, []
     for dtype in _dtypes(timer.device):
         name = str(dtype).removeprefix("torch.")
@@ -147,9 +147,9 @@ LONGEST_CHILD_SECONDS = 120
 
 
 def rate_in_child(dtype: str, program: str = CHILD) -> tuple[float | None, str]:
-    """Operations a second of a product on the CPU, or why there are none.
+    """Operations per second of a product on the CPU, or the reason if that fails.
 
-    In a process of its own: a CPU that announces instructions which it does not have ends the one that uses them.
+    Runs in a separate process, because a CPU that reports instructions it does not support kills it.
     """
     command = [sys.executable, "-c", program, dtype, str(torch.get_num_threads())]
     try:
@@ -157,7 +157,7 @@ def rate_in_child(dtype: str, program: str = CHILD) -> tuple[float | None, str]:
     except subprocess.TimeoutExpired:
         return None, f"it took more than {LONGEST_CHILD_SECONDS} seconds"
     if ended.returncode < 0:
-        return None, f"the process was ended by {signal.Signals(-ended.returncode).name}"
+        return None, f"the process was killed by {signal.Signals(-ended.returncode).name}"
     try:
         return float(ended.stdout), ""
     except ValueError:
@@ -199,7 +199,7 @@ def _memory_rates(timer: Timer, dtype: torch.dtype) -> tuple[float, float, float
 
 
 def _launches(timer: Timer, dtype: torch.dtype) -> tuple[float, float, float, float]:
-    """What the host needs for an operation, a view and a module, and what a tiny product takes besides."""
+    """Host time of an operation, a view and a module call, and the fixed time of a tiny product."""
     small = timer.tensor(8, 8, dtype=dtype)
     weight = timer.tensor(8, 8, dtype=dtype)
     image, kernel = timer.tensor(1, 8, 4, 4, dtype=dtype), timer.tensor(8, 8, 3, 3, dtype=dtype)
@@ -213,7 +213,7 @@ def _launches(timer: Timer, dtype: torch.dtype) -> tuple[float, float, float, fl
 
 
 MODULE_OVERHEAD = 2.0
-"""A module of a model does more in Python than one that returns its input."""
+"""The cost of a real module call, relative to a module that returns its input."""
 
 
 def _host_rate(timer: Timer) -> float:

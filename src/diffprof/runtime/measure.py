@@ -1,4 +1,4 @@
-"""`diffprof.measure` and `diffprof.measuring`: the time and memory of a real run, next to its exact count.
+"""`diffprof.measure` and `diffprof.measuring`: measure time and memory of real runs, next to their exact counts.
 
 run = diffprof.measure(pipe, prompt="a cat", num_inference_steps=20)
 
@@ -32,11 +32,11 @@ from diffprof.runtime.timing.trace_recorder import TraceFile, TraceRecorder
 from diffprof.settings.limits import SAMPLES_PER_SECOND
 
 WHOLE_CALL = 1_000_000
-"""Active steps of a trace that is not bounded by them: it has a few steps from beginning to end."""
+"""More active steps than any call has, so that the whole call, with its few steps, is traced."""
 
 
 class Run(Displayed):
-    """What was measured. More calls are added while `measuring` is open."""
+    """A measured run. Calls are added while `measuring` is open."""
 
     def __init__(self, measurement: Measurement) -> None:
         self._measurement = measurement
@@ -52,14 +52,14 @@ class Run(Displayed):
         return self._measurement.profiles()
 
     def gather_ranks(self, place: str) -> None:
-        """Complete the profile by what the other ranks of a distributed run did; all of them must call this."""
+        """Add the results of the other ranks of a distributed run; all ranks must call this."""
         profile = self.profile
         gathered = gather_ranks(profile, place)
         self._gathered = gathered if gathered is not profile else None
 
     @property
     def profile(self) -> Profile:
-        """The profile of the call; of the last one, if there were different calls."""
+        """The profile of the call; if there were different calls, of the last one."""
         profiles = self.profiles
         if not profiles:
             raise RequestError("nothing was measured: the pipeline was not called")
@@ -90,9 +90,9 @@ def measure_opened(
     load_seconds: float | None = None,
     budget_seconds: float = TIME_BUDGET_SECONDS,
 ) -> Run:
-    """Call the pipeline `warmup` + `iterations` times and measure it; the rest says how it was changed and loaded.
+    """Call the pipeline `warmup` + `iterations` times, and measure it; the other arguments are recorded.
 
-    Without a number of `iterations` they are as many as the statistics need, or fit into `budget_seconds`.
+    If `iterations` is None, there are as many as the statistics need or as fit into `budget_seconds`.
     """
     check_repeats(warmup, iterations)
     recorder = trace_recorder(trace)
@@ -122,7 +122,7 @@ def _trace_limitations(recorder: TraceRecorder, trace: TraceFile | None) -> list
 
 @contextlib.contextmanager
 def _keep_what_was_measured(run: Run, measurement: Measurement, requested: int) -> Iterator[None]:
-    """Measure what is called inside; an error that ends it early carries the run so far."""
+    """Measure the calls inside the block; an error that ends it early has the run so far as an attribute."""
     measurement.start()
     try:
         yield
@@ -142,7 +142,7 @@ def _mark_incomplete(measurement: Measurement, requested: int) -> None:
 
 @contextlib.contextmanager
 def measuring(pipeline: Any, *, sample_hz: float = SAMPLES_PER_SECOND) -> Iterator[Run]:
-    """Measure every call of a live pipeline that is made inside; nothing about the calls changes."""
+    """Measure every call of a live pipeline inside the block, without changing the calls."""
     check_pipeline(pipeline)
     measurement = Measurement(open_live(pipeline), sample_hz=sample_hz)
     measurement.start()
@@ -153,7 +153,7 @@ def measuring(pipeline: Any, *, sample_hz: float = SAMPLES_PER_SECOND) -> Iterat
 
 
 def check_pipeline(pipeline: Any) -> None:
-    """Refuse what is not a live pipeline."""
+    """Refuse anything but a live pipeline."""
     if not is_pipeline(pipeline):
         name = f"the class {pipeline.__name__}" if isinstance(pipeline, type) else f"a {type(pipeline).__name__}"
         raise RequestError(
@@ -176,7 +176,7 @@ def check_weights(pipeline: Any) -> None:
 
 
 def trace_recorder(trace: bool | str | Path | TraceRecorder) -> TraceRecorder | None:
-    """What records the trace of one more call; None where none was requested."""
+    """The recorder for the trace of one more call; None if no trace is requested."""
     if isinstance(trace, TraceRecorder):
         return trace
     if trace is False:

@@ -1,4 +1,4 @@
-"""Measures real calls of a pipeline and counts exactly what ran in them: the engine of `diffprof.measure`."""
+"""Measure real calls of a pipeline and count exactly what they executed: the engine of `diffprof.measure`."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ PIPELINE_CALL = "__call__"
 
 
 class Measurement:
-    """Monitors a pipeline from `start` to `stop`; equal calls of it become iterations of one profile.
+    """Monitors a pipeline from `start` to `stop`; equal calls become iterations of one profile.
 
-    A call is counted when it has ended, by a dry run with the same arguments and with what only the real run could
-    know: what the user's callbacks changed and what the caches decided. A `rehearsal` of the same call spares that dry
-    run. Where counting fails, the measured part stands alone and a note says why; the call is never disturbed.
+    After each call, a dry run with the same arguments counts it, using what only the real run could know: the effects
+    of the user's callbacks, and the decisions of caches. A `rehearsal` of the same call replaces that dry run. If
+    counting fails, the profile has only measurements, and a note says why; the call itself is never affected.
     """
 
     def __init__(
@@ -94,7 +94,7 @@ class Measurement:
             self._sampler = None
         with self._lock:
             self._read_host()
-            # A run that is kept must not keep the pipeline: its memory belongs to the program.
+            # A run that is kept must not keep the pipeline's memory alive.
             self._opened_pipeline = self._rehearsal = None
             self._monitor.forget()
 
@@ -105,12 +105,12 @@ class Measurement:
 
     @property
     def completed_calls(self) -> int:
-        """How many calls ended without an error."""
+        """The number of calls that ended without an error."""
         return sum(iteration.error is None for group in self._groups for iteration in group.iterations)
 
     @property
     def timed_walls_ns(self) -> list[int]:
-        """How long the timed calls took so far: on the device's clock where there is one."""
+        """The times of the timed calls so far; device times if there are any."""
         timed = [one for group in self._groups for one in group.iterations if not one.warmup and one.error is None]
         clock = clock_of(timed)
         return [clock.length_ns(one.wall) for one in timed]
@@ -121,7 +121,7 @@ class Measurement:
         return tuple(self._profile(group) for group in self._groups)
 
     def _read_host(self) -> None:
-        """Time the processor once, after the calls, if one of them ran on it."""
+        """Measure the peak of the CPU once, after the calls, if one of them ran on it."""
         is_used = any(group.devices.main is None for group in self._groups)
         if self._host is None and is_used and self._opened_pipeline is not None:
             self._host = read_host(self._opened.pipeline, self.limitations)
@@ -168,20 +168,20 @@ class Measurement:
             group.iterations.append(iteration)
             for cache, held_bytes in peak_cache_bytes(self._opened.pipeline).items():
                 group.cached_bytes[cache] = max(held_bytes, group.cached_bytes.get(cache, 0))
-        except Exception as error:  # noqa: BLE001  an image that was made is handed over, whatever fails here
+        except Exception as error:  # noqa: BLE001  an error here must not cost the generated image
             self.limitations.append(Limitation("not_evaluated", f"{type(error).__name__}: {error}"))
             self._keep_uncounted(call, iteration, devices)
-        except BaseException:  # Ctrl-C during the count, which takes seconds: what was measured is kept
+        except BaseException:  # Ctrl-C during the count, which takes seconds: keep the measurement
             uncounted = self._uncounted_group(call, Limitation("count_interrupted"))
             self._groups.append(replace(uncounted, iterations=[iteration], devices=devices))
             raise
 
     def _keep_uncounted(self, call: MonitoredCall, iteration: Iteration, devices: CallDevices) -> None:
-        """Keep what was measured of a call that could not be evaluated, if it is not kept yet."""
+        """Keep the measurement of a call that could not be evaluated, unless it is already kept."""
         if any(one.began_ns == iteration.began_ns for group in self._groups for one in group.iterations):
             return
         plain = replace(iteration, samples=tuple(replace(sample, call=None) for sample in iteration.samples))
-        with contextlib.suppress(Exception):  # then there is nothing but the sentence
+        with contextlib.suppress(Exception):  # the limitation is reported in any case
             uncounted = self._uncounted_group(call, self.limitations[-1])
             self._groups.append(replace(uncounted, iterations=[plain], devices=devices))
 
@@ -196,7 +196,7 @@ class Measurement:
             tuple(tuple(observed.module_calls.items()) for observed in call.observed),
             tuple(sample.section for sample in call.iteration.samples if sample.component is not None),
         )
-        # How far a failed call came says nothing about what was requested.
+        # A failed call has no complete behaviour to compare.
         failed = call.iteration.error is not None
         same = [
             group
@@ -236,11 +236,11 @@ class Measurement:
         return {name: value for name, value in call.arguments.items() if name not in self._stand_ins}
 
     def _executed_work(self, call: MonitoredCall, state: int) -> DryRunResult:
-        """What the call executed, with what its callbacks changed and its caches decided."""
+        """Count what the call executed, with the effects of its callbacks and the decisions of its caches."""
         result = self._rehearsal.count(call, state) if self._rehearsal is not None else None
         if result is None:
             result = self._dry_run(call)
-        if not call.observed or call.iteration.error is not None:  # a call that failed has not come as far as the count
+        if not call.observed or call.iteration.error is not None:  # a failed call executed less than the count
             return result
         return executed_calls(result, call.observed, lambda: self._dry_run(call, large_values=True))
 
@@ -255,7 +255,7 @@ class Measurement:
         )
 
     def _nominal_macs(self, call: MonitoredCall, state: int) -> dict[str, int]:
-        """What each component with a cache would have computed without it."""
+        """The MACs that each component with a cache would have without it."""
         slots = {event.component for event in call.iteration.caches if event.component is not None}
         if not slots:
             return {}
@@ -280,14 +280,14 @@ def _sampler(pipeline: Any, sample_hz: float, clock: Clock) -> SystemSampler:
 
 @dataclass
 class _CallGroup:
-    """Calls that cost the same: the profile of one of them, and each of them as it was measured."""
+    """Calls with the same cost: the profile of one of them, and the measurements of all."""
 
     profile: Profile
     is_counted: bool = True
     request: Any = None
-    """Arguments, and the state of the pipeline."""
+    """A key of the arguments and the state of the pipeline."""
     execution: Any = None
-    """What callbacks and caches did, and what was called. None: the call failed."""
+    """A key of the effects of callbacks and caches, and of the calls; None if the call failed."""
     devices: CallDevices = field(default_factory=CallDevices)
     iterations: list[Iteration] = field(default_factory=list)
     nominal_macs: dict[str, int] = field(default_factory=dict)
@@ -296,18 +296,18 @@ class _CallGroup:
     limitations: list[Limitation] = field(default_factory=list)
 
     def covers(self, at_ns: int) -> bool:
-        """Whether one of the calls was running at this moment."""
+        """Whether one of the calls was running at this time."""
         return any(
             iteration.began_ns <= at_ns <= iteration.began_ns + iteration.wall.host_ns for iteration in self.iterations
         )
 
 
 def _is_whole_call(iteration: Iteration) -> bool:
-    """A traced call has fewer steps than were counted, and a component called by itself is not counted."""
+    """Whether the iteration is a complete pipeline call; traced calls have fewer steps, and component calls are not."""
     return iteration.entry == PIPELINE_CALL and not iteration.traced
 
 
 def _restore_attributes(pipeline: Any, attributes: Mapping[str, Any]) -> None:
-    """Give the pipeline the attributes that it had when it was called; the dry run restores the present ones."""
+    """Set the attributes that the pipeline had when it was called; the dry run restores the current ones."""
     vars(pipeline).clear()
     vars(pipeline).update(attributes)

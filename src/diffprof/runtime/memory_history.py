@@ -1,7 +1,7 @@
-"""Records where GPU memory is allocated, and writes a snapshot on request or when memory runs out.
+"""Record where GPU memory is allocated, and write a snapshot on request or when memory runs out.
 
-Torch records lines of code. Whose memory it is, diffprof adds: allocations are labelled with the module that is being
-called, and the snapshot has the addresses of the weights.
+torch records lines of code. diffprof adds the owners: allocations are labelled with the module that is being called,
+and the snapshot contains the addresses of the weights.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from diffprof.runtime.timing.trace_files import rank_ending
 
 NAME, ENDING = "memory_snapshot", ".pickle"
 MOST_EVENTS = 200_000
-"""Allocations and releases that are kept, the latest ones: a few hundred bytes each."""
+"""How many of the latest allocations and releases are kept, at a few hundred bytes each."""
 WEIGHTS = "diffprof_weights"
-"""Key of what diffprof adds to a snapshot: the address of each weight -> its path, such as ``unet.conv_in.weight``."""
+"""The key under which diffprof adds the path of each weight, such as ``unet.conv_in.weight``, by address."""
 
 
 class _History:
-    """What the recording in progress knows of the pipeline; its weights are not kept alive by it."""
+    """The pipeline of the current recording, without keeping its weights alive."""
 
     def __init__(self) -> None:
         self.is_recorded = False
@@ -39,25 +39,25 @@ class _History:
 
 
 _HISTORY = _History()
-"""Of this process: the allocator is one for the whole process, too."""
+"""One for the process, because there is one allocator."""
 
 
 def snapshot_file(folder: Path) -> Path:
-    """Where the snapshot of this process goes: under torchrun each has its own."""
+    """The file of this process's snapshot; under torchrun each process has its own."""
     return folder / f"{NAME}{rank_ending()}{ENDING}"
 
 
 @contextlib.contextmanager
 def memory_snapshot(folder: Path, requested: bool) -> Iterator[None]:
-    """Write a snapshot into the folder at the end, with the history of what ran inside.
+    """Write a snapshot to the folder at the end, with the history of allocations inside the block.
 
-    Where none was requested, one is written only if memory runs out, and without a history.
+    If none is requested, one is written only if memory runs out, and without a history.
     """
     memory: Any = torch.cuda.memory
     if requested and not torch.cuda.is_available():
         raise RequestError("--memory-snapshot needs a CUDA or ROCm device: it shows torch.cuda's allocator.")
     if requested:
-        # Frames of C++ are not shown, take minutes to be named, and cannot be recorded on every processor.
+        # Without C++ frames, which are not shown, take minutes to resolve, and are not supported on every processor.
         memory._record_memory_history(max_entries=MOST_EVENTS, stacks="python")
     _HISTORY.is_recorded = requested
     try:
@@ -76,9 +76,9 @@ def memory_snapshot(folder: Path, requested: bool) -> Iterator[None]:
 
 @contextlib.contextmanager
 def label_allocations(pipeline: Any) -> Iterator[None]:
-    """While allocations are recorded, label each with the path of the module that is being called.
+    """Label each recorded allocation with the path of the module that is being called.
 
-    Not where something is compiled: torch would compile it again.
+    Does nothing if something is compiled, because torch would compile it again.
     """
     components = components_of(pipeline)
     _HISTORY.components = weakref.WeakValueDictionary(components)
@@ -96,7 +96,7 @@ def label_allocations(pipeline: Any) -> Iterator[None]:
 
 
 class _ModuleLabels:
-    """Labels what is allocated while a module is called, and goes back to the caller's label afterwards."""
+    """Labels allocations during the call of a module, and restores the caller's label afterwards."""
 
     def __init__(
         self, components: dict[str, torch.nn.Module], devices: Sequence[int], set_label: Callable[[str], None]
@@ -122,7 +122,7 @@ class _ModuleLabels:
 
     def _set(self, label: str) -> None:
         self._current = label
-        for index in self._devices:  # a label is for the current device, which need not be one of the pipeline's
+        for index in self._devices:  # labels apply to the current device, which may not be one of the pipeline's
             with torch.cuda.device(index):
                 self._set_label(label)
 
@@ -136,16 +136,16 @@ def _device_indices(pipeline: Any) -> list[int]:
 
 
 def snapshot_of_failure(folder: Path, pipeline: Any = None) -> Path | None:
-    """Write a snapshot where memory ran out, while the error keeps alive what was computed; None where it cannot be."""
+    """Write a snapshot after an out-of-memory error, while its tensors are still alive; None if that fails."""
     if not torch.cuda.is_initialized():
         return None
-    with contextlib.suppress(DiffprofError, RuntimeError, OSError):  # the error itself is what matters
+    with contextlib.suppress(DiffprofError, RuntimeError, OSError):  # must not hide the original error
         return write_snapshot(folder, pipeline)
     return None
 
 
 def write_snapshot(folder: Path, pipeline: Any = None) -> Path:
-    """Write what the allocator holds and has recorded, and whose weights lie where."""
+    """Write the state and the history of the allocator, and the addresses of weights."""
     components = components_of(pipeline) if pipeline is not None else dict(_HISTORY.components)
     weights = {**_HISTORY.weights, **weight_addresses(components)}
     path = snapshot_file(folder)
@@ -155,7 +155,7 @@ def write_snapshot(folder: Path, pipeline: Any = None) -> Path:
 
 
 def weight_addresses(components: Mapping[str, torch.nn.Module]) -> dict[int, str]:
-    """Where the weights lie on accelerators: the address of each storage, and the path of the first weight in it."""
+    """The path of the first weight in each storage on an accelerator, by address."""
     found: dict[int, str] = {}
     for slot, part in components.items():
         for path, module in named_modules_of(part):
@@ -166,7 +166,7 @@ def weight_addresses(components: Mapping[str, torch.nn.Module]) -> dict[int, str
 
 
 def _addresses(weight: torch.Tensor | None) -> Iterator[int]:
-    """Of the tensors with the data: a quantized weight can be a wrapper around several."""
+    """The addresses of the tensors with the data; a quantized weight can be a wrapper around several."""
     if weight is None or weight.device.type in ("cpu", "meta"):
         return
     flatten = getattr(weight, "__tensor_flatten__", None)

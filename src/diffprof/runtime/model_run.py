@@ -1,4 +1,4 @@
-"""A model that is given by name, loaded and measured: what ``diffprof run`` does."""
+"""Load a model by its name and measure it, as ``diffprof run`` does."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ from diffprof.settings.limits import SAMPLES_PER_SECOND
 
 @dataclass(frozen=True)
 class ModelRun:
-    """How a requested call is measured."""
+    """A request, and how it is measured."""
 
     request: Request
     warmup: int = 1
     iterations: int | None = None
     """None for as many as the statistics need."""
     trace: bool | str | Path | TraceRecorder = False
-    """Where a trace of one more call goes; False for no trace."""
+    """The folder for a trace of one more call; False for no trace."""
     sample_hz: float = SAMPLES_PER_SECOND
     budget_seconds: float = TIME_BUDGET_SECONDS
-    """For the timed calls together, where their number is not given."""
+    """Time limit for all timed calls, if their number is not given."""
 
     def measure(self, progress: Progress | None = None) -> tuple[Run, DiffprofError | None]:
-        """The run, and why there is no trace of it where one was requested."""
+        """Load the model and measure it; the second value is why a requested trace is missing."""
         request = add_recommended(self.request)
         arguments = _call_arguments(request)
         plan = plan_loading(request, arguments, progress)
@@ -50,7 +50,7 @@ class ModelRun:
         loaded = plan.load(rehearse(plan, arguments, progress), progress)
         recorder = trace_recorder(self.trace)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", TraceWarning)  # the caller is given the problem itself
+            warnings.simplefilter("ignore", TraceWarning)  # the problem is returned to the caller
             run = measure_opened(
                 loaded.opened, arguments, warmup=self.warmup, iterations=self.iterations, trace=recorder or False,
                 sample_hz=self.sample_hz, progress=progress, scheduler=request.scheduler, enable=request.enable,
@@ -66,5 +66,5 @@ def _call_arguments(request: Request) -> dict[str, Any]:
         return dict(request.arguments)
     if "generator" in request.arguments:
         raise RequestError("The noise is given twice, by --seed and by --set generator; leave one out.")
-    # On the CPU: then the noise is the same on every machine.
+    # On the CPU, so that the noise is the same on every machine.
     return {**request.arguments, "generator": torch.Generator("cpu").manual_seed(request.seed)}

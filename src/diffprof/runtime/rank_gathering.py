@@ -1,4 +1,4 @@
-"""Merges what several processes measured of one run into one profile."""
+"""Merge the measurements of several processes into one profile."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from diffprof.record.profile import Profile
 
 
 def gather_ranks(profile: Profile, place: str) -> Profile:
-    """The profile with the rows of all ranks; every rank must call this, and all get the same rows.
+    """Add the rows of all ranks to the profile; every rank must call this, and all get the same rows.
 
-    Counts, samples and memory stay those of the rank itself: a rank executes its part of the work. The same profile
-    where there is only one process. `place` is the device of this rank.
+    Counts, samples and memory remain those of this rank, which executes its part of the work. With a single process,
+    the profile is returned unchanged. `place` is the device of this rank.
     """
     distributed: Any = sys.modules.get("torch.distributed")
     if distributed is None or not distributed.is_available() or not distributed.is_initialized():

@@ -1,4 +1,4 @@
-"""Makes the same call of a pipeline again and again, from the same random state, in order to measure it."""
+"""Repeat a call of a pipeline from the same random state, in order to measure it."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from diffprof.runtime.timing.trace_recorder import TraceRecorder
 
 STEPS = "num_inference_steps"
 TRACED_STEPS = 4
-"""A trace of this many steps shows everything, and is small enough to open."""
+"""Enough steps for a trace to show everything, and few enough to keep it small."""
 _ABSENT = object()
 
 
 def check_repeats(warmup: Any, iterations: Any) -> None:
-    """Refuse numbers of calls that cannot be made; None iterations are as many as the statistics need."""
+    """Refuse invalid numbers of calls; None for iterations means as many as the statistics need."""
     if not all(isinstance(number, int) for number in (warmup, 1 if iterations is None else iterations)):
         raise RequestError(f"warmup and iterations must be whole numbers; got {warmup=}, {iterations=}")
     if warmup < 0 or (iterations is not None and iterations < 1):
@@ -38,18 +38,18 @@ def check_repeats(warmup: Any, iterations: Any) -> None:
 
 
 def warmups_for(pipeline: Any, warmup: int) -> int:
-    """The number of warm-up calls: those that were requested, and enough for CUDA graphs to be captured."""
+    """The number of warm-up calls: as requested, but enough for CUDA graphs to be captured."""
     if warmup and any(map(uses_cuda_graphs, components_of(pipeline).values())):
         return max(warmup, CUDA_GRAPH_WARMUPS)
     return warmup
 
 
 CUDA_GRAPH_WARMUPS = 3
-"""Torch compiles in the first call, warms its allocator up in the second and captures the graphs in the third."""
+"""torch compiles in the first call, warms up its allocator in the second, and captures graphs in the third."""
 
 
 class RepeatedCall:
-    """A call that will be measured: rehearsed once, and completed by the arguments that the pipeline needs."""
+    """A call to measure: rehearsed once, and completed with required arguments."""
 
     def __init__(self, opened: OpenedPipeline, arguments: Mapping[str, Any], progress: Progress | None) -> None:
         self._pipeline = opened.pipeline
@@ -68,12 +68,12 @@ class RepeatedCall:
         trace: TraceRecorder | None = None,
         budget_seconds: float = TIME_BUDGET_SECONDS,
     ) -> None:
-        """Make the calls: warm-ups, iterations, and one more that is traced. Random states are restored afterwards.
+        """Make the calls: warm-ups, iterations, and a traced one. Random states are restored afterwards.
 
-        Without a number of iterations, calls are made until their median is known well or they took `budget_seconds`.
+        If `iterations` is None, calls are made until their median is known well, or until `budget_seconds` have passed.
         """
         if iterations is None and torch.distributed.is_available() and torch.distributed.is_initialized():
-            iterations = ENOUGH  # the processes of one run must make the same number of calls
+            iterations = ENOUGH  # all processes of a distributed run must make the same number of calls
         random_state = RandomState(self._arguments)
         requested, warmup = warmup, warmups_for(self._pipeline, warmup)
         if warmup > requested:
@@ -138,7 +138,7 @@ def _event(number: int, warmup: int, iterations: int) -> ProgressEvent:
 
 @contextlib.contextmanager
 def silence_progress_bars(pipeline: Any) -> Iterator[None]:
-    """Switch off the pipeline's own progress bars: the measurement has one."""
+    """Disable the pipeline's own progress bars, because the measurement has one."""
     holders = pipelines_in(pipeline)
     before = [vars(holder).get(PROGRESS_BAR, _ABSENT) for holder in holders]
     for holder, config in zip(holders, before, strict=True):

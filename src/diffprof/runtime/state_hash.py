@@ -1,4 +1,4 @@
-"""The state of a pipeline that decides what a call costs: its parts, and the switches of their modules."""
+"""A hash of the state that determines the cost of a call: the pipeline's components and the flags of their modules."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ PLAIN_TYPES = frozenset({bool, int, float, str, type(None)})
 
 
 def state_hash(pipeline: Any) -> int:
-    """A hash that changes when something was switched, loaded or replaced since the last call."""
+    """A hash that changes if something was enabled, loaded or replaced since the last call."""
     components = list(components_of(pipeline).values())
     switches = tuple(value for component in components for value in _switches(unwrap_compiled(component)))
     dtypes = tuple(next((weight.dtype for weight in component.parameters()), None) for component in components)
@@ -20,14 +20,14 @@ def state_hash(pipeline: Any) -> int:
 
 
 def _identity(part: Any) -> Any:
-    """The very module, but any scheduler with the same configuration, because some pipelines copy theirs."""
+    """The identity of a module, but the configuration of a scheduler, because some pipelines copy theirs."""
     return id(part) if isinstance(part, torch.nn.Module) else (type(part), repr(getattr(part, "config", None)))
 
 
 def _switches(component: torch.nn.Module) -> list[Any]:
-    """The modules of a component, and the plain values that their code may branch on.
+    """The modules of a component, and the plain attributes that their code may branch on.
 
-    This runs after every call, over thousands of modules: functions are inlined here for speed.
+    Runs after every call, over thousands of modules, so functions are inlined for speed.
     """
     values: list[Any] = []
     modules, seen = [component], set()

@@ -1,4 +1,4 @@
-"""`diffprof.StepProfiler`: times the steps of a call through ``callback_on_step_end``, for code that takes a callback.
+"""`diffprof.StepProfiler`: times denoising steps through ``callback_on_step_end``.
 
 steps = diffprof.StepProfiler()
 pipe("a cat", callback_on_step_end=steps)
@@ -13,10 +13,10 @@ from typing import Any
 
 
 class StepProfiler:
-    """A ``callback_on_step_end`` that times denoising steps, and then calls a `callback` of yours.
+    """A ``callback_on_step_end`` that times denoising steps, and then calls your own `callback`.
 
-    Only the ends of steps are seen, so the first step of each call has no time (None). `diffprof.measuring` times it
-    too, along with everything else.
+    A callback sees only the ends of steps, so the first step of each call has no time (None). `diffprof.measuring`
+    times it, too.
     """
 
     def __init__(
@@ -37,13 +37,13 @@ class StepProfiler:
         self.seconds.append(None if step == 0 or self._ended is None else now - self._ended)
         self.timesteps.append(int(timestep))
         result = self._callback(pipeline, step, timestep, callback_kwargs) if self._callback else callback_kwargs
-        # What the callback takes is not part of the next step.
+        # Read again, so that the time of the callback is not part of the next step.
         self._ended = self._clock()
         return result
 
     @property
     def mean_seconds(self) -> float | None:
-        """Of the steps whose time is known; None if there are none."""
+        """The mean of the known times; None if there are none."""
         known = [one for one in self.seconds if one is not None]
         return sum(known) / len(known) if known else None
 
@@ -53,7 +53,7 @@ class StepProfiler:
 
 
 def _wait_for_device(pipeline: Any) -> None:
-    """Wait for the device: what was only launched has not ended yet."""
+    """Wait for the device, because launched work may not have finished."""
     import torch
 
     device = getattr(pipeline, "_execution_device", None)

@@ -1,4 +1,4 @@
-"""`diffprof.watch`: measures the pipelines of code that makes them itself.
+"""`diffprof.watch`: measure all pipelines that code creates and calls by itself.
 
 with diffprof.watch() as watched:
     their_script.main()
@@ -24,11 +24,11 @@ from diffprof.settings.limits import SAMPLES_PER_SECOND
 
 
 class Watched(Displayed):
-    """What the pipelines did that were called inside."""
+    """The runs of all pipelines that were called inside ``watch``."""
 
     def __init__(self) -> None:
         self.runs: list[Run] = []
-        """One for each pipeline, in the order of their first calls."""
+        """One run for each pipeline, in the order of their first calls."""
 
     @property
     def profiles(self) -> tuple[Profile, ...]:
@@ -46,9 +46,9 @@ class Watched(Displayed):
 
 @contextlib.contextmanager
 def watch(*, sample_hz: float = SAMPLES_PER_SECOND) -> Iterator[Watched]:
-    """Measure every call of every diffusers pipeline that is made inside; nothing about the calls changes.
+    """Measure every call of every diffusers pipeline inside the block, without changing the calls.
 
-    A pipeline need not exist yet. A call that a pipeline makes of another one inside is part of the outer call.
+    Pipelines may be created inside the block. If a pipeline calls another one, that is part of the outer call.
     """
     watched = Watched()
     watcher = _Watcher(watched, sample_hz)
@@ -60,13 +60,13 @@ def watch(*, sample_hz: float = SAMPLES_PER_SECOND) -> Iterator[Watched]:
 
 
 class _Watcher:
-    """Starts a measurement at the first call of each pipeline, and ends them all."""
+    """Starts a measurement at the first call of each pipeline, and stops them all at the end."""
 
     def __init__(self, watched: Watched, sample_hz: float) -> None:
         self._watched, self._sample_hz = watched, sample_hz
         self._measurements: dict[int, Measurement] = {}
         self._pipelines: list[Any] = []
-        """Kept while their numbers identify them."""
+        """Kept alive, because they are identified by `id`."""
         self._classes: set[type] = set()
         self._restore: list[Callable[[], None]] = []
         self._depth = 0
@@ -76,7 +76,7 @@ class _Watcher:
 
         for kind in _subclasses(DiffusionPipeline):
             self._watch_class(kind)
-        # Classes that are imported later are seen when one of them is made.
+        # Classes that are imported later are found when one of their objects is created.
         self._restore.append(intercept(DiffusionPipeline, "register_modules", self._register))
 
     def stop(self) -> None:
@@ -107,7 +107,7 @@ class _Watcher:
         self._measurements[id(pipeline)] = measurement
         self._pipelines.append(pipeline)
         self._watched.runs.append(Run(measurement))
-        # Once more from the outside: now the measurement is between.
+        # Called again from the outside, now through the measurement.
         return pipeline(*args, **kwargs)
 
 

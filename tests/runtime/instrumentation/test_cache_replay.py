@@ -100,7 +100,7 @@ def test_a_dry_run_that_decides_differently_is_rejected() -> None:
 def test_a_dry_run_with_more_lookups_than_were_recorded_is_rejected(name: str) -> None:
     case = CASES[name]
     pipeline, events, _ = run_of(name)
-    with pytest.raises(DiffprofError, match="not known what"):
+    with pytest.raises(DiffprofError, match="in the real run is unknown"):
         dry_run(pipeline, case.arguments(), changes=replay_decisions(events[:-1]))
 
 

@@ -1,1 +1,1 @@
-"""Instruments real runs of a pipeline: what is called when, how long it takes, what it holds, moves and skips."""
+"""Instrument real runs of a pipeline: calls, times, memory, moved weights and cache hits."""

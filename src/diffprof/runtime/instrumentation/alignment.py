@@ -1,4 +1,4 @@
-"""Matches the counted calls with the measured ones: the same code made both, so they come in the same order."""
+"""Match counted calls with measured ones, which are in the same order, because the same code made both."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from diffprof.record.profile import Call
 
 
 def align_calls(iteration: Iteration, calls: Sequence[Call]) -> tuple[Iteration, CountMismatch | None]:
-    """The iteration with the number of its counted call in every sample, and how the two differ, if they do.
+    """Add the index of the counted call to every sample; also returns the mismatch, if there is one.
 
-    A method that executed no operation was not counted, and has no number; a forward pass always has one.
+    Methods that executed no operation were not counted, and get no index; a forward pass always gets one.
     """
     counted = {(call.component, call.method) for call in calls}
     samples: list[Sample] = []
@@ -38,7 +38,7 @@ def align_calls(iteration: Iteration, calls: Sequence[Call]) -> tuple[Iteration,
 
 
 def _entry(sample: Sample) -> tuple[str, str] | None:
-    """Component and method of a sample that is a call of a component."""
+    """Component and method of a sample; None if it is not the call of a component."""
     if sample.component is None:
         return None
     return sample.component, sample.section.removeprefix(f"{sample.component}_")

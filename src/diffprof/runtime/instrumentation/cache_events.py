@@ -1,4 +1,4 @@
-"""diffusers' own caches while a pipeline is monitored: each lookup, and what the caches hold."""
+"""Record lookups in diffusers' caches, and their memory, while a pipeline is monitored."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ from diffprof.runtime.instrumentation.interception import intercept
 from diffprof.runtime.instrumentation.iteration_recorder import IterationRecorder, current_iteration
 
 EMPTIED_BY_ITSELF = frozenset({"MagCache"})
-"""Emptied after its last step. All others are full until the pipeline empties them."""
+"""Caches that empty themselves after the last step. All others keep their contents until the pipeline empties them."""
 
 _MONITORS: list[object] = []
 _UNDO: list[Callable[[], None]] = []
-"""Several monitors share what is patched in diffusers: an event belongs to one iteration, however many there are."""
+"""The monitors that share the patches of diffusers; an event is recorded once, in its own iteration."""
 
 
 def record_cache_events() -> Callable[[], None]:
-    """Record each lookup in a cache into the iteration that is running, until the returned function is called.
+    """Record each cache lookup in the current iteration, until the returned function is called.
 
-    `cache_lookups` says what counts as a lookup. Caches may be enabled before or after. In code that `torch.compile`
-    has compiled, PyramidAttentionBroadcast, FasterCache and TextKVCache cannot be observed.
+    `cache_lookups` defines what a lookup is. Caches may be enabled before or after this call. In compiled code,
+    PyramidAttentionBroadcast, FasterCache and TextKVCache cannot be observed.
     """
     with DRY_RUN_LOCK:
         if not _MONITORS:
@@ -61,7 +61,7 @@ def _patch_diffusers() -> list[Callable[[], None]]:
         owner = hook_class(method.module, method.owner)
         if owner is not None:
             undo.append(intercept(owner, method.name, functools.partial(method.call, _begin_lookup)))
-            # Compiled code calls it: the wrapper must not be compiled too.
+            # Compiled code calls it; the wrapper itself must not be compiled.
             setattr(owner, method.name, torch.compiler.disable(getattr(owner, method.name)))
     for name, attribute in observed_attributes().items():
         setattr(HookFunctionReference, name, attribute)
@@ -100,7 +100,7 @@ def _record_lookup(
     place: tuple[str, str],
     hit: bool,
 ) -> None:
-    # Modules inside this one start their lookup later and finish it earlier.
+    # Lookups of nested modules start later and finish earlier.
     iteration.caches.insert(number, CacheEvent(cache, hit, at_ns, step, *place))
 
 

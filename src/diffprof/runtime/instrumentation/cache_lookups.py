@@ -1,6 +1,6 @@
-"""Lookups in diffusers' caches, and whether they hit: the same for a real run and for a dry run.
+"""Observe lookups in diffusers' caches and whether they hit, in a real run and in a dry run.
 
-What counts as a lookup is chosen so that a hit rate says how much was skipped:
+Lookups are defined so that the hit rate shows how much was skipped:
 
 =======================================  =============================================================================
 ``FirstBlockCache``                      each call of the denoiser, at its first block: a hit skips all blocks after it
@@ -12,7 +12,7 @@ What counts as a lookup is chosen so that a hit rate says how much was skipped:
 ``TextKVCache``                          each call of each block: a hit has the keys and values of this text already
 =======================================  =============================================================================
 
-A cache that may not answer yet, such as in its first steps, is looked up all the same, and misses.
+A lookup in a cache that is not active yet, as in its first steps, is a miss.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ from torch._dynamo.eval_frame import skip_code
 from diffprof.pipelines.components import components_of, unwrap_compiled
 
 OnResult = Callable[[bool], None]
-"""Called when a lookup has ended, with whether it was a hit."""
+"""Called at the end of a lookup with True for a hit."""
 OnLookup = Callable[[str, Any, Any], OnResult | None]
-"""Called when a lookup begins, with the cache, its hook and the module; None where its result does not matter."""
+"""Called at the start of a lookup with the cache, its hook and the module; returns None to ignore the result."""
 
 READER = "new_forward"
-"""Name of the functions that read the observed attributes: those that diffusers puts in place of ``forward``."""
+"""The name of diffusers' replacement of ``forward``, which reads the observed attributes."""
 FIRST_BLOCK_CACHE, SEA_CACHE = "FirstBlockCache", "SeaCache"
 
 CACHES = {
@@ -56,17 +56,17 @@ CACHES = {
     "TextKVCacheTransformerHook": "TextKVCache",
     "TextKVCacheBlockHook": "TextKVCache",
 }
-"""Hooks of diffusers by the name of their class, because not every version of diffusers has all of them."""
+"""The cache of each hook, by class name, because not every version of diffusers has all of them."""
 
 
 def cache_of(hook: Any) -> str | None:
-    """Name of the cache that a hook belongs to; None for other hooks."""
+    """The name of the cache that a hook belongs to; None for other hooks."""
     kind = type(hook)
     return CACHES.get(kind.__name__) if kind.__module__.startswith("diffusers.hooks.") else None
 
 
 def cache_hooks(pipeline: Any) -> Iterator[tuple[torch.nn.Module, str, Any]]:
-    """Every hook of a cache in a pipeline: its module, its name there, and itself."""
+    """All hooks of caches in a pipeline: the module, the name of the hook, and the hook."""
     for component in components_of(pipeline).values():
         for module in unwrap_compiled(component).modules():
             registry = vars(module).get("_diffusers_hook")
@@ -81,7 +81,7 @@ def has_caches(pipeline: Any) -> bool:
 
 
 def hook_class(module: str, name: str) -> type | None:
-    """A class of `diffusers.hooks`; None where the installed version does not have it."""
+    """A class of `diffusers.hooks`; None if the installed version does not have it."""
     try:
         found = getattr(importlib.import_module(f"diffusers.hooks.{module}"), name, None)
     except ModuleNotFoundError:
@@ -91,13 +91,13 @@ def hook_class(module: str, name: str) -> type | None:
 
 @dataclass(frozen=True)
 class DecidingMethod:
-    """A method of a hook that decides. It is looked up at each call, also by compiled code, which cannot inline it."""
+    """A method of a hook that makes the decision. Even compiled code looks it up at each call."""
 
     module: str
     owner: str
     name: str
     is_hit: Callable[[Any], bool]
-    """Whether what the method returned means a hit."""
+    """Whether the method's result means a hit."""
 
     def call(
         self, on_lookup: OnLookup, original: Callable[..., Any], hook: Any, args: tuple[Any, ...], kwargs: Any
@@ -122,20 +122,20 @@ DECIDING_METHODS = (
 
 
 def _module_of(hook: Any) -> Any:
-    """The module that a hook is on: it is bound into the function that replaces the module's own."""
+    """The module of a hook, which is bound to the function that replaces the module's ``forward``."""
     forward = vars(hook.fn_ref)["forward"]
     return forward.args[0] if isinstance(forward, functools.partial) else None
 
 
 class ObservedAttribute:
-    """An attribute of diffusers' ``HookFunctionReference``, which is read when a module that has a hook is called.
+    """An attribute of diffusers' ``HookFunctionReference``, which is read when a module with a hook is called.
 
-    The other hooks decide inside ``new_forward``. That was bound to the module when the hook was registered:
-    replaced in the class, it would be missed by every hook that is there already. This attribute is looked up.
+    Other hooks decide inside ``new_forward``, which was bound to the module when the hook was registered: replacing it
+    in the class would have no effect on existing hooks. This attribute is looked up at each call.
     """
 
     on_lookup: OnLookup | None = None
-    """One for the process, because there is one such class."""
+    """The receiver of lookups, one for the process, because there is one such class."""
 
     def __init__(self, name: str, read: Callable[[Any, Any], Any]) -> None:
         self._name, self._read = name, read
@@ -147,15 +147,15 @@ class ObservedAttribute:
         if reference is None:
             return self
         value = reference.__dict__[self._name]
-        # Compiled code outlives the measurement and must not contain it; and what `torch.compile` reads by itself, to
-        # check whether its code is still valid, must be the original.
+        # Compiled code outlives the measurement, so it must not contain the wrapper; and the guards of `torch.compile`
+        # must read the original.
         if torch.compiler.is_compiling() or sys._getframe(1).f_code.co_name != READER:
             return value
         return self._read(reference, value)
 
 
 def observed_attributes() -> dict[str, ObservedAttribute]:
-    """What to put into the class, by name."""
+    """The attributes to set on the class, by name."""
     return {
         "forward": ObservedAttribute("forward", _wrap_hook),
         "original_forward": ObservedAttribute("original_forward", _wrap_module),
@@ -169,7 +169,7 @@ def _wrap_hook(reference: Any, forward: Any) -> Any:
         return forward
     if _active_compiler() is None:
         return functools.partial(_look_up, was_hit, reference, hook, forward)
-    # Between two pieces of compiled code: what would be compiled too must stay compilable while it is observed.
+    # Between two pieces of compiled code, the wrapper has to be compilable itself.
     if getattr(forward.func, "_torchdynamo_disable", False):
         return functools.partial(_look_up_uncompiled, was_hit, reference, hook, forward)
     return forward
@@ -183,13 +183,13 @@ def _wrap_module(reference: Any, original: Any) -> Any:
 
 
 class _Lookup:
-    """A call of a hook that is in progress."""
+    """The current call of a hook."""
 
     def __init__(self, reference: Any, hook: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         self.reference, self.hook = reference, hook
         self.rows = _rows(args, kwargs)
         self.computed_rows: int | None = None
-        """None as long as the module itself was not called."""
+        """None until the module itself is called."""
         self.texts = _texts(hook)
 
 
@@ -232,7 +232,7 @@ def _compute(lookup: _Lookup, original: Any, /, *args: Any, **kwargs: Any) -> An
 
 
 def _rows(args: tuple[Any, ...], kwargs: dict[str, Any]) -> int:
-    """First dimensions of all tensors, summed: fewer when only half a batch is computed."""
+    """The sum of the first dimensions of all tensors, which is smaller if only half a batch is computed."""
     return sum(value.shape[0] for value in (*args, *kwargs.values()) if isinstance(value, torch.Tensor) and value.dim())
 
 
@@ -251,7 +251,7 @@ def _text_was_cached(lookup: _Lookup) -> bool:
 
 
 def _texts(hook: Any) -> int:
-    """Number of texts whose keys and values a block has."""
+    """The number of texts whose keys and values a block has cached."""
     states = hook.block_state_manager._state_cache.values() if hasattr(hook, "block_state_manager") else ()
     return sum(len(state.kv_cache) for state in states)
 
@@ -264,4 +264,4 @@ DECIDED_WITHIN: dict[str, Callable[[_Lookup], bool | None]] = {
     "FasterCacheDenoiserHook": _half_was_skipped,
     "TextKVCacheBlockHook": _text_was_cached,
 }
-"""Hooks that decide inside their function, and how their decision shows afterwards."""
+"""Hooks that decide inside their function, and how to see their decision afterwards."""

@@ -1,4 +1,4 @@
-"""What diffusers' caches hold in memory."""
+"""The memory of diffusers' caches."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from diffprof.runtime.instrumentation.cache_lookups import cache_hooks, cache_of
 from diffprof.runtime.instrumentation.cache_recorder import recorded_cache_bytes
 
 _PEAKS: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
-"""The most bytes that an object with cached tensors held."""
+"""Peak bytes of each object with cached tensors."""
 
 
 def peak_cache_bytes(pipeline: Any) -> dict[str, int]:
-    """The most bytes that each cache of the pipeline held since this was last called, including now.
+    """The peak bytes of each cache of the pipeline since the last call of this function.
 
-    Pipelines empty their caches before they return: while one is monitored, they are read just before that. The size
-    of a user's own cache is what its `CacheRecorder` was given.
+    Pipelines empty their caches before they return; while one is monitored, they are read just before that. The size of
+    a user's own cache comes from its `CacheRecorder`.
     """
     holders: dict[str, dict[int, Any]] = {}
     for _, _, hook in cache_hooks(pipeline):
@@ -33,7 +33,7 @@ def peak_cache_bytes(pipeline: Any) -> dict[str, int]:
 
 
 def update_peak(hook: Any) -> None:
-    """Remember what the hook holds, if that is more than before."""
+    """Update the peak with the hook's current memory."""
     for holder in _holders(hook):
         held_bytes = _bytes_in(holder)
         if held_bytes > _PEAKS.get(holder, 0):
@@ -41,7 +41,7 @@ def update_peak(hook: Any) -> None:
 
 
 def _holders(hook: Any) -> Iterator[Any]:
-    """The objects of a hook that keep tensors; hooks of one cache may share them."""
+    """The objects of a hook that hold tensors; hooks of one cache may share them."""
     for name in ("state", "state_manager", "block_state_manager"):
         holder = vars(hook).get(name)
         if holder is not None:
@@ -49,7 +49,7 @@ def _holders(hook: Any) -> Iterator[Any]:
 
 
 def _bytes_in(holder: Any) -> int:
-    """Bytes of the storages of all tensors in it: a storage is kept whole, and counted once."""
+    """Bytes of the storages of all tensors in it; each storage counts once and as a whole."""
     storages = {}
     for tensor in _tensors(holder):
         if not tensor.is_meta:

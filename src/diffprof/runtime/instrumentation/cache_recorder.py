@@ -1,4 +1,4 @@
-"""A user's own cache: its hits and misses are counted, and are events of a run that is being measured."""
+"""Record hits and misses of a user's own cache, also as events of a measured run."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from diffprof.record.measured import CacheEvent
 from diffprof.runtime.instrumentation.iteration_recorder import IterationRecorder, current_iteration
 
 _USED: WeakKeyDictionary[Any, dict[int, CacheRecorder]] = WeakKeyDictionary()
-"""Monitor of a pipeline -> the recorders that were used in it."""
+"""The recorders that were used in a pipeline, by its monitor."""
 _LOCK = threading.Lock()
 
 
 class CacheRecorder:
-    """Counts the hits and misses of a cache that you made yourself, and how much memory it holds.
+    """Counts the hits and misses of your own cache, and records its memory.
 
         kv = CacheRecorder("kv")
         if key in cache:
@@ -26,7 +26,7 @@ class CacheRecorder:
         else:
             kv.miss(nbytes=sum(value.nbytes for value in cache.values()))
 
-    Inside a pipeline that is being measured, each is also an event of that run, with its step and time.
+    Inside a measured pipeline, each lookup is also an event of the run, with its step and time.
     """
 
     def __init__(self, name: str) -> None:
@@ -38,15 +38,15 @@ class CacheRecorder:
         self.held_bytes = self.most_held_bytes = 0
 
     def hit(self, module: Any = None, nbytes: int | None = None) -> None:
-        """The cache had the result. `module` is what was skipped, or its path; `nbytes` what the cache holds now."""
+        """Record a hit. `module` is the module that was skipped, or its path; `nbytes` is the cache's current size."""
         self._record(True, module, nbytes)
 
     def miss(self, module: Any = None, nbytes: int | None = None) -> None:
-        """The result had to be computed."""
+        """Record a miss: the result had to be computed."""
         self._record(False, module, nbytes)
 
     def holds(self, nbytes: int) -> None:
-        """Set how many bytes the cache holds now."""
+        """Set the current size of the cache in bytes."""
         if nbytes < 0:
             raise RequestError(f"a cache cannot hold {nbytes} bytes")
         with self._lock:
@@ -89,7 +89,7 @@ class CacheRecorder:
 
 
 def recorded_cache_bytes(pipeline: Any) -> Mapping[str, int]:
-    """The most bytes that the user's own caches held, by name, as recorded inside this pipeline."""
+    """The peak bytes of the user's own caches in this pipeline, by name."""
     with _LOCK:
         used = [
             recorder
@@ -105,7 +105,7 @@ def recorded_cache_bytes(pipeline: Any) -> Mapping[str, int]:
 
 
 def _is_dry_running() -> bool:
-    """A dry run calls the user's code once more. It needs torch: without torch there is none."""
+    """Whether a dry run is calling the user's code; without torch, there is none."""
     dry_run = sys.modules.get("diffprof.counting.isolation")
     return dry_run is not None and dry_run.is_dry_running()
 

@@ -1,4 +1,4 @@
-"""Caches in a dry run: they decide as they did in a real run, or are removed."""
+"""Replay the decisions of caches from a real run in a dry run, or remove caches."""
 
 from __future__ import annotations
 
@@ -31,21 +31,21 @@ from diffprof.runtime.instrumentation.cache_lookups import (
 Changes = Callable[[Any, Patches], None]
 
 DECIDED_BY_VALUES = frozenset({FIRST_BLOCK_CACHE, SEA_CACHE})
-"""Caches that compare tensors. All others decide by the number of the step, which a dry run knows too."""
+"""Caches that compare tensors. All others decide by the step number, which a dry run knows, too."""
 
 
 def replay_decisions(events: Sequence[CacheEvent]) -> Changes:
-    """Changes for a dry run that make each cache decide as it did in the iteration with these events.
+    """Changes for a dry run that make each cache decide as in the iteration with these events.
 
-    A cache that decides by values gets its recorded decision. One that decides by itself is checked: `DiffprofError`
-    where it decides differently.
+    A cache that decides by values gets its recorded decision. Other caches decide themselves, with a `DiffprofError` if
+    they decide differently.
     """
 
     def change(pipeline: Any, patches: Patches) -> None:
         replay = _Replay(pipeline, events)
         for module, _, hook in cache_hooks(pipeline):
             if hook._is_stateful:
-                hook.reset_state(module)  # an interrupted call may have left something
+                hook.reset_state(module)  # an interrupted call may have left some state
         _override_decisions(replay, patches)
         _observe_lookups(replay, patches)
 
@@ -53,7 +53,7 @@ def replay_decisions(events: Sequence[CacheEvent]) -> Changes:
 
 
 def remove_caches(pipeline: Any) -> None:
-    """Call every module with a cache as if it had none. For `prepare` of a dry run, which restores the caches."""
+    """Remove all caches from a pipeline. For `prepare` of a dry run, which restores them."""
     for module, name, hook in cache_hooks(pipeline):
         registry, reference = vars(module)["_diffusers_hook"], hook.fn_ref
         hook.deinitalize_hook(module)  # SeaCache also replaces a method of the module
@@ -86,7 +86,7 @@ class _Replay:
         for event in events:
             self._recorded.setdefault((event.cache, event.component, event.module), deque()).append(event.hit)
         self.decision: bool | None = None
-        """Whether the current lookup has to be a hit; None where the cache may decide itself."""
+        """Whether the current lookup has to be a hit; None if the cache may decide itself."""
 
     def begin_lookup(self, others: OnLookup | None, cache: str, hook: Any, module: Any) -> OnResult | None:
         if threading.get_ident() != self._thread:
@@ -101,13 +101,13 @@ class _Replay:
             return functools.partial(self._check, cache, place, self.decision)
         if recorded is None and cache not in DECIDED_BY_VALUES:
             return None
-        raise DiffprofError(f"it is not known what {cache} at {_module_name(place)} decided in the real run")
+        raise DiffprofError(f"the decision of {cache} at {_module_name(place)} in the real run is unknown")
 
     def _check(self, cache: str, place: tuple[str, str], recorded: bool, hit: bool) -> None:
         if hit != recorded:
             raise DiffprofError(
                 f"{cache} at {_module_name(place)} {_outcome(recorded)} in the real run and {_outcome(hit)} in the dry "
-                "run; an earlier call may have left something in the cache"
+                "run; the cache may have kept state of an earlier call"
             )
 
 
@@ -123,7 +123,7 @@ def _observe_lookups(replay: _Replay, patches: Patches) -> None:
     from diffusers.hooks.hooks import HookFunctionReference
 
     for name, attribute in observed_attributes().items():
-        if name not in vars(HookFunctionReference):  # otherwise a monitor has set them
+        if name not in vars(HookFunctionReference):  # a monitor may already have set them
             patches.set(HookFunctionReference, name, attribute)
     on_lookup = functools.partial(replay.begin_lookup, ObservedAttribute.on_lookup)
     patches.set(ObservedAttribute, "on_lookup", on_lookup)
@@ -152,7 +152,7 @@ def _override_decisions(replay: _Replay, patches: Patches) -> None:
             patches.function(hook_type, name, functools.partial(wrap, replay))
     patches.function(torch.Tensor, "data_ptr", _address_virtual_tensors)
     mag_cache = sys.modules.get("diffusers.hooks.mag_cache")
-    if mag_cache is not None:  # it prints its calibration, which is empty here
+    if mag_cache is not None:  # it would print its calibration, which is empty here
         patches.set(mag_cache, "print", lambda *texts: None)
 
 
@@ -160,10 +160,10 @@ def _decide_first_block(replay: _Replay, original: Callable[..., bool]) -> Calla
     def should_compute(hook: Any, residual: torch.Tensor) -> bool:
         if replay.decision is None:
             return original(hook, residual)
-        with _ZeroReads():  # it runs for the operations that it executes
+        with _ZeroReads():  # called only so that its operations are counted
             original(hook, residual)
         if replay.decision and hook.state_manager.get_state().tail_block_residuals is None:
-            raise DiffprofError(f"{FIRST_BLOCK_CACHE} used what an earlier call had left in it")
+            raise DiffprofError(f"{FIRST_BLOCK_CACHE} used state of an earlier call")
         return not replay.decision
 
     return should_compute
@@ -182,7 +182,7 @@ def _decide_gate(replay: _Replay, original: Callable[..., bool]) -> Callable[...
 
 
 def _prepare_virtual_tokens(replay: _Replay, original: Callable[..., Any]) -> Callable[..., Any]:
-    """Cached tensors came out of a layer and are virtual: tokens that are still real would not match them."""
+    """Make tokens virtual, because cached tensors are outputs of a layer, which are virtual, and both must match."""
 
     def prepare(hook: Any, module: Any, *tokens: torch.Tensor) -> Any:
         return original(hook, module, *map(_virtual, tokens))
@@ -196,7 +196,7 @@ def _virtual(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def _address_virtual_tensors(original: Callable[[torch.Tensor], int]) -> Callable[[torch.Tensor], int]:
-    """TextKVCache identifies a text by its address. A virtual tensor has none, but its storage has an identity."""
+    """Let TextKVCache, which identifies texts by address, use the identity of the storage for virtual tensors."""
     return lambda tensor: tensor.untyped_storage()._cdata if tensor.is_meta else original(tensor)
 
 
@@ -209,7 +209,7 @@ def _calibrate_without_reading(replay: _Replay, original: Callable[..., Any]) ->
 
 
 class _ZeroReads(TorchFunctionMode):
-    """Reads zeros where a value only serves a decision that is already known: no assumption is recorded for them."""
+    """Reads zeros for values that only serve a known decision, without recording an assumption."""
 
     def __torch_function__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None

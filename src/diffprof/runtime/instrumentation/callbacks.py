@@ -1,4 +1,4 @@
-"""The user's own callbacks: timed when they run, and replayed, not called again, when the call is counted."""
+"""Time the user's callbacks and record their effects, which are replayed when the call is counted."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any
 import torch
 
 CALLBACKS = ("callback_on_step_end", "callback", "callback_on_step_begin", "prior_callback_on_step_end")
-"""Call arguments of pipelines that take a function of the user."""
+"""Call arguments that take the user's callbacks."""
 
 PLAIN_TYPES = (bool, int, float, str, type(None))
 _ABSENT = object()
 
 
 class Callbacks:
-    """Records what each call of a callback changed: attributes of the pipeline, and the tensors that it returned."""
+    """Records the effects of each callback: changed attributes of the pipeline, and returned tensors."""
 
     def __init__(self, pipeline: Any, section: Callable[[str], contextlib.AbstractContextManager[None]]) -> None:
         self._pipeline = pipeline
@@ -24,14 +24,14 @@ class Callbacks:
         self._effects: dict[str, list[_Effect]] = {}
 
     def wrap(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """The arguments, with the user's functions timed and their effects recorded."""
+        """Wrap the callbacks in the arguments, to time them and record their effects."""
         return {
             name: self._wrap_callback(name, value) if _is_callback(name, value) else value
             for name, value in arguments.items()
         }
 
     def replay(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """The arguments, with functions that have the recorded effects and call nothing of the user."""
+        """Replace the callbacks in the arguments by functions that repeat the recorded effects."""
         return {
             name: self._replay_callback(name) if _is_callback(name, value) else value
             for name, value in arguments.items()
@@ -39,7 +39,7 @@ class Callbacks:
 
     @property
     def signature(self) -> Any:
-        """Equal for calls whose callbacks had the same effects."""
+        """A signature that is equal for calls whose callbacks had the same effects."""
         return tuple((name, tuple(effect.signature for effect in effects)) for name, effects in self._effects.items())
 
     @property
@@ -68,7 +68,7 @@ class Callbacks:
 
 
 class _Effect:
-    """What one call of a callback did."""
+    """The effect of one callback call."""
 
     def __init__(self, before: Mapping[str, Any], after: Mapping[str, Any], output: Any) -> None:
         self.changed = {
@@ -92,5 +92,5 @@ class _Effect:
 
 
 def _is_callback(name: str, value: Any) -> bool:
-    """Whether it is the user's: callbacks of diffusers itself have more methods, and do nothing else."""
+    """Whether it is a user's callback; those of diffusers have more methods and no other effects."""
     return name in CALLBACKS and callable(value) and not type(value).__module__.startswith("diffusers.")

@@ -1,4 +1,4 @@
-"""Readings of a GPU: utilization, memory, power, clock, temperature, and why its clock is lowered."""
+"""Read sensors of a GPU: utilization, memory, power, clock, temperature, and reasons for throttling."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import torch
 
 
 class GpuReading(NamedTuple):
-    """The present use of a GPU, by all programs; None where it does not report it."""
+    """The current readings of a GPU, for all programs; None for values that it does not report."""
 
     percent: float | None = None
     memory_bytes: int | None = None
@@ -18,7 +18,7 @@ class GpuReading(NamedTuple):
     mhz: float | None = None
     celsius: float | None = None
     throttle: str | None = None
-    """Why its clock is lowered, joined by commas; empty if it is not."""
+    """Reasons for throttling, joined by commas; empty if there are none."""
 
 
 ReadGpu = Callable[[], GpuReading]
@@ -26,19 +26,22 @@ ReadGpu = Callable[[], GpuReading]
 THROTTLING = {
     0x04: "power cap", 0x08: "hardware slowdown", 0x20: "heat", 0x40: "heat", 0x80: "power brake",
 }  # fmt: skip
-"""NVML's reasons to lower the clock, by bit; being idle and limits that somebody has set are no throttling."""
+"""NVML's reasons for throttling, by bit; being idle and limits set by a user are not throttling."""
 
 AMD_THROTTLING = {
     "active_ppt_pwr": "power cap", "active_socket_thrm": "heat", "active_vr_thrm": "heat", "active_hbm_thrm": "heat",
     "active_prochot_thrm": "heat",
 }  # fmt: skip
-"""AMD SMI's reasons, on MI300 and later; each is 1, 0 or not reported."""
+"""AMD SMI's reasons for throttling, on MI300 and later; each is 1, 0 or not reported."""
 
 CLOCK_OF_MULTIPROCESSORS, SENSOR_OF_GPU = 1, 0
 
 
 def find_gpu(place: torch.device | None = None) -> tuple[ReadGpu | None, str | None]:
-    """A function that reads the GPU at `place` or else the current one, or why there is none; neither without a GPU."""
+    """A function that reads the GPU at `place`, or the current one; else the reason why it cannot be read.
+
+    Both are None without a GPU.
+    """
     kind = "cuda" if place is None else place.type
     if kind == "mps":
         return None, "The GPU is not sampled: Metal does not report its use, power or clock to programs."
@@ -59,7 +62,7 @@ def find_gpu(place: torch.device | None = None) -> tuple[ReadGpu | None, str | N
 
 
 def nvml_gpu(nvml: Any, uuid: str) -> ReadGpu:
-    """A function that reads the GPU with this UUID: NVML's indices do not follow CUDA_VISIBLE_DEVICES, a UUID does."""
+    """A function that reads the GPU with this UUID; NVML's indices do not respect CUDA_VISIBLE_DEVICES."""
     nvml.nvmlInit()
     errors = (nvml.NVMLError, AttributeError)
     handle = _sensor(errors, lambda: nvml.nvmlDeviceGetHandleByUUID(f"MIG-{uuid}"))()  # a slice of a GPU
@@ -73,7 +76,7 @@ def nvml_gpu(nvml: Any, uuid: str) -> ReadGpu:
     heat = _sensor(errors, lambda: float(nvml.nvmlDeviceGetTemperature(handle, SENSOR_OF_GPU)))
     throttle = _sensor(errors, lambda: throttle_reasons(getattr(nvml, reasons)(handle)))
 
-    # A slice of a GPU does not tell its use, and one that shares the memory of the processor tells no memory.
+    # A slice of a GPU does not report utilization, and one that shares the CPU's memory reports no memory.
     use = _sensor(errors, lambda: float(nvml.nvmlDeviceGetUtilizationRates(handle).gpu))
     memory = _sensor(errors, lambda: int(nvml.nvmlDeviceGetMemoryInfo(handle).used))
 
@@ -86,15 +89,15 @@ def nvml_gpu(nvml: Any, uuid: str) -> ReadGpu:
 
 
 def throttle_reasons(bits: int) -> str:
-    """NVML's reasons in words, each once."""
+    """The names of NVML's reasons, without duplicates."""
     return ", ".join(dict.fromkeys(word for bit, word in THROTTLING.items() if bits & bit))
 
 
 def _find_amd_gpu(place: torch.device | None) -> tuple[ReadGpu | None, str | None]:
-    """By AMD SMI, through the functions that torch has for it."""
+    """Read an AMD GPU with AMD SMI, through torch's functions."""
     cuda: Any = torch.cuda
     errors = (Exception,)  # amdsmi has errors of its own, and may be missing
-    # Watts: torch's documentation says milliwatts, which is what NVML gives, and hands AMD SMI's number on as it is.
+    # In watts: torch documents milliwatts, as NVML reports them, but passes on AMD SMI's number unchanged.
     power = _sensor(errors, lambda: _positive(cuda.power_draw(place)))
     clock = _sensor(errors, lambda: _positive(cuda.clock_rate(place)))
     heat = _sensor(errors, lambda: _number(cuda.temperature(place)))
@@ -103,7 +106,7 @@ def _find_amd_gpu(place: torch.device | None) -> tuple[ReadGpu | None, str | Non
     memory = _sensor(errors, lambda: int(cuda.device_memory_used(place)))  # not in every torch
 
     def read() -> GpuReading:
-        use = cuda.utilization(place)  # where even that fails, nothing can be read
+        use = cuda.utilization(place)  # if even this fails, nothing can be read
         return GpuReading(_number(use), memory(), power(), clock(), heat(), throttle())
 
     try:
@@ -114,7 +117,7 @@ def _find_amd_gpu(place: torch.device | None) -> tuple[ReadGpu | None, str | Non
 
 
 def _find_intel_gpu(place: torch.device | None) -> tuple[ReadGpu | None, str | None]:
-    """By Level Zero, through the functions of torch, of which those for use and power take a tenth of a second each."""
+    """Read an Intel GPU with Level Zero, through torch's functions; utilization and power take 0.1 s each."""
     xpu: Any = torch.xpu
     errors = (Exception,)  # functions and the library below them may be missing, or need more rights
     use = _sensor(errors, lambda: float(xpu.utilization(place)))
@@ -135,17 +138,17 @@ def _find_intel_gpu(place: torch.device | None) -> tuple[ReadGpu | None, str | N
 
 
 def _number(value: Any) -> float | None:
-    """A number of AMD SMI, which says "N/A" for what it does not know."""
+    """A number of AMD SMI; None for "N/A"."""
     return float(value) if isinstance(value, (int, float)) else None
 
 
 def _positive(value: Any) -> float | None:
-    """The same for a sensor whose "N/A" torch turns into zero."""
+    """A number of AMD SMI; None for zero, to which torch converts "N/A"."""
     return _number(value) or None
 
 
 def _amd_throttle_reasons(cuda: Any, place: torch.device | None) -> str | None:
-    """In words, each once; None where none of them is reported."""
+    """The names of AMD SMI's reasons, without duplicates; None if none is reported."""
     amdsmi: Any = importlib.import_module("amdsmi")
     status = amdsmi.amdsmi_get_violation_status(cuda._get_amdsmi_handler(place))
     known = {field: status[field] for field in AMD_THROTTLING if isinstance(status.get(field), (int, bool))}
@@ -155,7 +158,7 @@ def _amd_throttle_reasons(cuda: Any, place: torch.device | None) -> str | None:
 
 
 def _sensor(errors: tuple[type[Exception], ...], read: Callable[[], Any]) -> Callable[[], Any]:
-    """The sensor, or a function that gives None where this GPU has no such sensor."""
+    """The function `read`, or one that returns None if this GPU has no such sensor."""
     try:
         read()
     except errors:

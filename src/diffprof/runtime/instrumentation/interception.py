@@ -1,4 +1,4 @@
-"""Wraps functions of classes while they are monitored, and restores them when no handler is left."""
+"""Intercept functions of classes, and restore them when no handler is left."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from diffprof.pipelines.patching import DRY_RUN_LOCK
 
 Handler = Callable[[Callable[..., Any], Any, tuple[Any, ...], dict[str, Any]], Any]
-"""Takes the original function, the object and the arguments; makes the call and returns its result."""
+"""Makes a call with the original function, the object and the arguments, and returns its result."""
 
 _ABSENT = object()
 _FUNCTIONS: dict[tuple[type, str], _InterceptedFunction] = {}
@@ -18,9 +18,8 @@ _FUNCTIONS: dict[tuple[type, str], _InterceptedFunction] = {}
 def intercept(owner: type, name: str, handler: Handler) -> Callable[[], None]:
     """Let `handler` make every call of ``owner.name``, until the returned function is called.
 
-    Several handlers of one function nest, the latest outermost, and may be removed in any order.
+    Handlers of the same function nest, the latest outermost, and can be removed in any order.
     """
-    # A dry run patches the same classes: the lock keeps both from changing them at the same time.
     with DRY_RUN_LOCK:
         intercepted = _FUNCTIONS.get((owner, name))
         if intercepted is None:
@@ -30,7 +29,7 @@ def intercept(owner: type, name: str, handler: Handler) -> Callable[[], None]:
 
 
 def intercept_own(subject: Any, name: str, handler: Handler) -> Callable[[], None]:
-    """The same for a function that was set on this very object; only calls through the object are seen."""
+    """Intercept a function that was set on an object itself; only calls through the object are seen."""
     original = vars(subject)[name]
 
     @functools.wraps(original)
@@ -38,7 +37,7 @@ def intercept_own(subject: Any, name: str, handler: Handler) -> Callable[[], Non
         return handler(lambda subject, *args, **kwargs: original(*args, **kwargs), subject, args, kwargs)
 
     def restore() -> None:
-        if vars(subject).get(name) is wrapper:  # otherwise another one was set meanwhile
+        if vars(subject).get(name) is wrapper:  # another one may have been set meanwhile
             vars(subject)[name] = original
 
     vars(subject)[name] = wrapper
@@ -58,7 +57,7 @@ def _remove(intercepted: _InterceptedFunction, handler: Handler) -> None:
 
 
 class _InterceptedFunction:
-    """One function that was replaced."""
+    """A replaced function."""
 
     def __init__(self, owner: type, name: str) -> None:
         self.owner, self.name = owner, name
@@ -80,7 +79,7 @@ class _InterceptedFunction:
 
 
 def _inherited_function(owner: type, name: str) -> Callable[..., Any]:
-    """The function that the class inherits; looked up at each call, because a dry run may have replaced it."""
+    """A function that calls the inherited one, looked up at each call, because a dry run may have replaced it."""
     function = getattr(owner, name)
 
     @functools.wraps(function)

@@ -1,4 +1,4 @@
-"""Records one call of a monitored pipeline while it runs: samples, steps and memory, as raw as they come."""
+"""Record samples, steps and memory of one call of a monitored pipeline while it runs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from diffprof.runtime.timing.sections import Clock
 
 
 class Interval:
-    """A beginning and an end: a moment on the host clock and a mark on the device for both."""
+    """A start and an end, each with a time on the host clock and a mark on the device."""
 
     __slots__ = ("annotation", "began", "began_mark", "ended", "ended_mark")
 
@@ -28,7 +28,7 @@ class Interval:
 
 
 class MarkedInterval(Interval):
-    """A stretch of time that is known on the device only."""
+    """An interval that is known only on the device."""
 
     def __init__(self, began: Mark | None, ended: Mark | None) -> None:
         super().__init__(0, began)
@@ -50,7 +50,7 @@ class OpenSample(Interval):
 
 
 class OpenStep(Interval):
-    """A denoising step; it has no scheduler until one has ended it."""
+    """A denoising step; its scheduler is unknown until the step ends."""
 
     __slots__ = ("number", "scheduler")
 
@@ -59,15 +59,15 @@ class OpenStep(Interval):
 
 
 class OtherDevice(NamedTuple):
-    """A device other than the main one that some component runs on."""
+    """A device of some component other than the main device."""
 
     name: str
-    """Such as ``cuda:1``."""
+    """The name of the device, such as ``cuda:1``."""
     timer: DeviceTimer
 
 
 class IterationRecorder:
-    """Records what happens in one call of a pipeline, on the thread that makes it."""
+    """Records one call of a pipeline, on the thread that makes it."""
 
     def __init__(
         self,
@@ -78,7 +78,7 @@ class IterationRecorder:
         memory: MemoryReader | None = None,
         others: Mapping[str, OtherDevice] | None = None,
     ) -> None:
-        """`others` are the devices of those components, by slot, that do not run on the main one."""
+        """`others` are the devices of components that do not run on the main one, by slot."""
         self.owner = owner
         """The monitor of the pipeline."""
         self._clock = clock
@@ -92,9 +92,9 @@ class IterationRecorder:
         self.caches: list[CacheEvent] = []
         self.moves: list[Move] = []
         self._move_marks: dict[int, tuple[Mark | None, Mark | None]] = {}
-        """Number of a move -> the marks around its copy."""
+        """The marks around the copy of each move, by its index."""
         self.module_calls: dict[int, dict[str, int]] = {}
-        """Number of a sample -> how often its component called each module, where that is observed."""
+        """The number of calls of each module in a component's call, by the index of its sample, if observed."""
         self.innermost: OpenSample | None = None
         self.in_component = False
         self._step: OpenStep | None = None
@@ -106,16 +106,16 @@ class IterationRecorder:
         self.record_memory("start")
 
     def now(self) -> int:
-        """Nanoseconds on the host clock since it began."""
+        """Nanoseconds on the host clock since the start of the call."""
         return self._clock() - self.began
 
     @property
     def step(self) -> int | None:
-        """Number of the denoising step that is in progress."""
+        """The index of the current denoising step."""
         return self._step.number if self._step is not None else None
 
     def slot_of(self, module: Any) -> tuple[str, str] | None:
-        """Slot and path of a module of the monitored pipeline; None for any other."""
+        """Slot and path of a module of the monitored pipeline; None for other modules."""
         return self._places.get(id(module))
 
     def begin(self, section: str, component: str | None = None, digest: str | None = None) -> OpenSample:
@@ -145,7 +145,7 @@ class IterationRecorder:
             sample.annotation.__exit__(None, None, None)
 
     def begin_step(self) -> None:
-        """Begin a denoising step before a denoiser is called, unless one has begun already."""
+        """Begin a denoising step before a denoiser is called, unless one is in progress."""
         if self._step is None:
             number = len(self.steps)
             step = OpenStep(0, None, sections.annotation(f"step {number}"))
@@ -156,13 +156,13 @@ class IterationRecorder:
             self._step = step
 
     def begin_scheduler(self) -> OpenSample:
-        """Begin the section of a scheduler, which belongs to the denoising step in progress or just ended."""
+        """Begin the section of a scheduler, which belongs to the current or the last denoising step."""
         sample = self.begin("scheduler_step")
         sample.step = self.steps[-1] if self.steps else None
         return sample
 
     def end_step(self, slot: str) -> None:
-        """End the denoising step after its scheduler; a scheduler that no denoiser precedes prolongs the last step."""
+        """End the denoising step after its scheduler; one without a denoiser before it extends the last step."""
         step = self.steps[-1] if self.steps else None
         if step is None:
             return
@@ -175,7 +175,7 @@ class IterationRecorder:
             traces.next_step()
 
     def add_move(self, move: Move, marks: tuple[Mark | None, Mark | None] | None) -> None:
-        """Keep a move, and the marks around its copy where there are any."""
+        """Add a move, with the marks around its copy if there are any."""
         if marks is not None and None not in marks:
             self._move_marks[len(self.moves)] = marks
         self.moves.append(move)
@@ -189,7 +189,7 @@ class IterationRecorder:
         ]
 
     def add_module_call(self, path: str) -> None:
-        """Count a call of a module in the component that is running."""
+        """Count a call of a module in the current component."""
         if self.innermost is not None and self.in_component:
             calls = self.module_calls.setdefault(self.innermost.number, {})
             calls[path] = calls.get(path, 0) + 1
@@ -200,14 +200,14 @@ class IterationRecorder:
         self.device_memory += self._memory_reader.other_points(label, now, sample)
 
     def close(self, began_ns: int, entry: str, error: str | None) -> Iteration:
-        """Wait for the device after the call, and create its record."""
+        """Wait for the device after the call, and create the `Iteration`."""
         if self._step is not None:
             _end_annotation(self._step)
         self._wall.ended_mark = self.mark()
         ended_marks = [other.timer.mark() for other in self._distinct_others()]
         for timer in (self._device, *(other.timer for other in self._distinct_others())):
             if timer is not None:
-                if timer.is_searching:  # it may have come into use during the call, and is waited for all the same
+                if timer.is_searching:  # the device may have come into use during the call
                     timer.search()
                 timer.synchronize()
         self._wall.ended = self.now()
@@ -235,11 +235,11 @@ class IterationRecorder:
         return record
 
     def _distinct_others(self) -> list[OtherDevice]:
-        """The further devices, each once: several components may share one."""
+        """The further devices without duplicates, because several components may share one."""
         return list({other.name: other for other in self._others.values()}.values())
 
     def _wall_span(self, ended_marks: list[Mark | None]) -> Span:
-        """Of the whole call: on the device that was busy for longest."""
+        """The span of the whole call, until the last device finished."""
         span = self._span(self._wall)
         ends = [self._on_device(mark) for mark in ended_marks]
         if span.device_ns is None or None in ends:
@@ -269,7 +269,7 @@ class IterationRecorder:
         return spans
 
     def mark(self, component: str | None = None) -> Mark | None:
-        """Now, on the device of the component; on the main one for what is not a component."""
+        """A mark on the device of the component, or on the main device."""
         other = self._others.get(component) if component is not None else None
         timer = self._device if other is None else other.timer
         return timer.mark() if timer is not None else None
@@ -282,7 +282,7 @@ class IterationRecorder:
         return Span(interval.began, host_ns, began, max(ended - began, 0))
 
     def _on_device(self, mark: Mark | None) -> int | None:
-        """Nanoseconds since the iteration began on the device; all measured from one mark, so that spans nest."""
+        """Nanoseconds since the start of the iteration on the device, all from one mark, so that spans nest."""
         if mark is None:
             return None
         begin = next((begin for begin in self._began_marks if begin is not None and begin.device == mark.device), None)
@@ -293,7 +293,7 @@ class IterationRecorder:
         try:
             return max(round(begin.event.elapsed_time(mark.event) * MILLISECOND), 0)
         except RuntimeError:
-            return None  # such as an event of a captured graph
+            return None  # for example an event in a captured graph
 
     def _reuse_marks(self) -> None:
         timers = [self._device, *(other.timer for other in self._distinct_others())]
@@ -316,7 +316,7 @@ Event = TypeVar("Event", CacheEvent, Move)
 
 
 def _assign_step(event: Event, steps: int) -> Event:
-    """The event without its step, if no scheduler ended that: then it was no step."""
+    """Remove the step of an event if no scheduler ended that step: then it was not a denoising step."""
     return event if event.step is None or event.step < steps else replace(event, step=None)
 
 
@@ -334,12 +334,12 @@ _CURRENT = _Current()
 
 
 def current_iteration() -> IterationRecorder | None:
-    """The call of a monitored pipeline that this thread is in, if any."""
+    """The current call of a monitored pipeline on this thread, if any."""
     return _CURRENT.iteration
 
 
 def set_current_iteration(iteration: IterationRecorder | None) -> IterationRecorder | None:
-    """Make this the call that this thread is in; returns the one it was in before."""
+    """Set the current call of this thread; returns the previous one."""
     before = _CURRENT.iteration
     _CURRENT.iteration = iteration
     return before

@@ -1,4 +1,4 @@
-"""The memory at one moment of a run, read as cheaply as possible: this happens at both ends of every call."""
+"""Read the memory at one moment of a run, as cheaply as possible, because this happens at both ends of every call."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ _OPEN: dict[str, int] = {}
 
 
 class MemoryReader:
-    """Reads the process's memory, and that of the device where `allocator` is given."""
+    """Reads the memory of the process, and of the device of `allocator`."""
 
     def __init__(self, allocator: Allocator | None = None, others: Mapping[str, Allocator] | None = None) -> None:
         """`others` are the allocators of further devices, by the name of the device."""
         self._allocator = allocator
         self._others = dict(others or {})
         self.problem: str | None = None
-        """Why a device's memory is not read any more."""
-        # The kernel's own peak is quick to read, but may come from the program that started this one.
+        """Why a device's memory is no longer read."""
+        # The kernel's peak is fast to read, but may be that of the program that started this one.
         self._page = os.sysconf("SC_PAGE_SIZE") if STATM.is_file() and _is_own_peak() else 0
 
     def point(self, label: str, at_ns: int, sample: int | None = None) -> MemoryPoint:
-        """The present memory; the peak of the device is reset."""
+        """Read the current memory, and reset the peak of the device."""
         rss, peak_rss = self._process()
         try:
             device = _read_and_reset(self._allocator) if self._allocator is not None else None
@@ -42,7 +42,7 @@ class MemoryReader:
         return MemoryPoint(label, at_ns, rss, peak_rss, device.allocated, device.reserved, device.max_allocated, sample)
 
     def other_points(self, label: str, at_ns: int, sample: int | None = None) -> Iterator[DevicePoint]:
-        """The present memory of the further devices, whose peaks are reset."""
+        """Read the current memory of further devices, and reset their peaks."""
         for device, allocator in list(self._others.items()):
             try:
                 memory = _read_and_reset(allocator)
@@ -67,7 +67,7 @@ def _read_and_reset(allocator: Allocator) -> AllocatorMemory | None:
 
 
 def _statm() -> int:
-    """The open file: opening it each time would take most of the time. A forked process opens its own."""
+    """The open file, because opening it each time would take most of the time. A forked process opens its own."""
     if _OPEN.get("process") != os.getpid():
         _OPEN["file"], _OPEN["process"] = os.open(STATM, os.O_RDONLY | os.O_CLOEXEC), os.getpid()
     return _OPEN["file"]
@@ -84,7 +84,7 @@ def _kernel_peak() -> int:
 
 
 class DeviceAllocator(TorchAllocator):
-    """The allocator of the device in use; CUDA's is read in the way that does not sort a hundred values by name."""
+    """The allocator of the device in use; CUDA's is read without sorting a hundred values by name."""
 
     def read(self) -> AllocatorMemory | None:
         cuda: Any = getattr(sys.modules.get("torch"), "cuda", None)

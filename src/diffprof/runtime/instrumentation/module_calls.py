@@ -1,7 +1,7 @@
-"""Which modules of a component a real call ran: the only sign of what a cache of another library skipped.
+"""Count the calls of modules in a real run, to see what a cache of another library skipped.
 
-Only components that run code of no known library are observed, and only those that are not compiled: the code of the
-libraries does what the dry run says, and compiled code would be compiled again.
+Only components that run code of unknown libraries are observed, because code of known libraries does what the dry run
+does. Compiled components are not observed, because they would be compiled again.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from diffprof.runtime.instrumentation.iteration_recorder import IterationRecorde
 
 @dataclass(frozen=True)
 class ObservedCall:
-    """One real call of a component, and how often it called each of its modules with weights, by path."""
+    """A real call of a component, with the number of calls of each module with weights, by path."""
 
     component: str
     module_calls: Mapping[str, int]
     is_observed: bool = True
-    """False where the component is compiled."""
+    """False if the component is compiled."""
 
 
 class ModuleCalls:
-    """Counts the calls of modules with weights in those components whose calls may differ from a dry run."""
+    """Counts the calls of modules with weights, in components whose calls may differ from a dry run."""
 
     def __init__(self, components: Mapping[str, torch.nn.Module]) -> None:
         foreign = {slot: part for slot, part in components.items() if runs_foreign_code(part.modules())}
@@ -45,7 +45,7 @@ class ModuleCalls:
         }
 
     def record(self) -> Callable[[], None]:
-        """Count into the iteration in progress, until the returned function is called."""
+        """Count calls in the current iteration, until the returned function is called."""
         observed = [modules for slot, modules in self._modules.items() if not self._compiled[slot]]
         paths = {id(module): path for modules in observed for path, module in modules.items()}
 
@@ -81,11 +81,11 @@ def _has_weights(module: torch.nn.Module) -> bool:
 def executed_calls(
     result: DryRunResult, observed: Sequence[ObservedCall], count_otherwise: Callable[[], DryRunResult]
 ) -> DryRunResult:
-    """The dry run, in which each call that really ran other modules is counted as one that runs those.
+    """Correct a dry run: each call is replaced by a counted call that ran the same modules as the real one.
 
-    A cache of another library decides by values, which a dry run does not have. It makes mostly two kinds of calls,
-    whole ones and short ones. A dry run in which nothing seems to change has the short ones; `count_otherwise` makes
-    one in which everything does, and which has the others. `UncountableError` where neither has what ran.
+    A cache of another library decides by values, which a dry run does not have. It mostly makes two kinds of calls:
+    complete and shortened ones. The dry run, in which values do not change, has the shortened ones; `count_otherwise`
+    makes another in which all values change, which has the complete ones. `UncountableError` if neither matches.
     """
     try:
         return _match_calls(result, observed, result.calls)
@@ -111,7 +111,7 @@ def _match_calls(result: DryRunResult, observed: Sequence[ObservedCall], known: 
 
 
 def _call_like(counted: Call, real: ObservedCall, others: Sequence[Call]) -> Call:
-    """The counted call, or another with the same inputs, that called the same modules as the real one."""
+    """The counted call, or another with the same inputs, that ran the same modules as the real one."""
     if not real.is_observed:
         raise UncountableError(
             f"{real.component} runs compiled code that is unknown to diffprof: the calls it skips cannot be seen"
@@ -128,13 +128,13 @@ def _call_like(counted: Call, real: ObservedCall, others: Sequence[Call]) -> Cal
 
 
 def _module_calls(call: Call, paths: Mapping[str, int]) -> dict[str, int]:
-    """How often a counted call called each module of `paths`."""
+    """The number of calls of each module of `paths` in a counted call."""
     calls = {module.path: module.calls for module in call.cost.modules}
     return {path: calls.get(path, 0) for path in paths}
 
 
 def _with_macs(stage: Stage, call: Call, macs: int) -> Stage:
-    """The stage, where the call belongs to it and has these MACs instead of its own."""
+    """Replace the MACs of a call in its stage."""
     if call.component not in stage.denoisers or call.step is None or call.macs == macs:
         return stage
     steps = list(stage.step_macs)

@@ -1,4 +1,4 @@
-"""The devices that a pipeline runs on: the main one, and those of components that lie elsewhere."""
+"""The devices that a pipeline runs on: the main one, and those of components on other devices."""
 
 from __future__ import annotations
 
@@ -14,17 +14,16 @@ from diffprof.runtime.timing.devices import DeviceTimer, TorchSearch, is_in_use
 
 
 def execution_device(pipeline: Any) -> torch.device:
-    """Where the pipeline computes: offloaded weights lie elsewhere."""
+    """The device on which the pipeline computes, even if its weights are offloaded."""
     device: Any = getattr(pipeline, "_execution_device", None) or getattr(pipeline, "device", "cpu")
     return torch.device(device)
 
 
 def further_devices(pipeline: Any, main: torch.device) -> dict[str, torch.device]:
-    """The device of each component, by slot, that runs elsewhere than the pipeline itself.
+    """The devices of components that do not run on the main device, by slot.
 
-    A component that is spread over several has the first of them that is not the main one: its input arrives there
-    or leaves from there, and its own code waits for nothing else. Weights that lie on the CPU do not tell where they
-    are used: only a hook or a map of devices does, as with a `device_map` that did not fit.
+    For a component on several devices, it is the first that is not the main one. Weights on the CPU do not show where
+    they are used; only a hook or a device map does, as with a `device_map` that did not fit.
     """
     main = _with_index(main)
     if main.type != "cpu" and main.index is None:
@@ -44,7 +43,7 @@ def _is_elsewhere(place: torch.device, main: torch.device) -> bool:
 
 
 def _with_index(place: torch.device) -> torch.device:
-    """``cuda`` is the device that is current, once there is one; group offload names it like that."""
+    """Add the index of the current device to ``cuda``, as group offload names it."""
     backend = getattr(torch, place.type, None)
     if place.index is not None or place.type == "cpu" or not hasattr(backend, "current_device"):
         return place
@@ -52,7 +51,7 @@ def _with_index(place: torch.device) -> torch.device:
 
 
 def _devices_of(component: torch.nn.Module, main: torch.device) -> Iterator[torch.device]:
-    """Where it computes: by its hooks, its map of devices, or the accelerator where its weights lie."""
+    """The devices on which a component computes: from its hooks, its device map, or the device of its weights."""
     component = unwrap_compiled(component)
     hook = getattr(component, "_hf_hook", None)
     places = [getattr(part, "execution_device", None) for part in (hook, *getattr(hook, "hooks", ()))]
@@ -67,13 +66,13 @@ def _devices_of(component: torch.nn.Module, main: torch.device) -> Iterator[torc
 
 
 class DeviceWatch:
-    """Times and memory of the devices that a pipeline uses, checked before every call.
+    """Timers and memory readers for the devices of a pipeline, updated before every call.
 
-    A pipeline may be moved between two calls, and a device may come into use in the first one.
+    A pipeline may be moved between two calls, and a device may come into use during the first one.
     """
 
     def __init__(self, pipeline: Any, timer: DeviceTimer | None = None, memory: MemoryReader | None = None) -> None:
-        """`timer` and `memory`, where given, stand for those of the main device."""
+        """`timer` and `memory` replace those of the main device."""
         self._pipeline = pipeline
         self._given_timer, self._given_memory = timer, memory
         self._places: tuple[torch.device, dict[str, torch.device]] | None = None
@@ -82,7 +81,7 @@ class DeviceWatch:
         self._others: dict[str, OtherDevice] = {}
 
     def refresh(self) -> tuple[DeviceTimer | None, MemoryReader, Mapping[str, OtherDevice]]:
-        """The timer and the memory of the main device, and the further devices by slot of their component."""
+        """The timer and the memory reader of the main device, and the further devices by component slot."""
         main = execution_device(self._pipeline)
         places = main, further_devices(self._pipeline, main)
         if places != self._places:
@@ -95,11 +94,11 @@ class DeviceWatch:
 
     @property
     def memory_problem(self) -> str | None:
-        """Why the memory of a device is not read any more."""
+        """Why the memory of a device is no longer read."""
         return self._memory.problem
 
     def forget(self) -> None:
-        """Drop the pipeline."""
+        """Release the pipeline."""
         self._pipeline = None
 
     def _create(self, main: torch.device, others: Mapping[str, torch.device]) -> None:
@@ -107,7 +106,7 @@ class DeviceWatch:
         self._timer = self._given_timer
         if self._timer is None and not on_host:
             self._timer = DeviceTimer(TorchSearch(main.index))
-        # What runs on the CPU beside an accelerator is timed by its clock, too: the times of one table must add up.
+        # Components on the CPU are timed with the accelerator's clock, too, because times in a table must add up.
         timers = {
             place: DeviceTimer(TorchSearch(place.index if place.type != "cpu" else main.index))
             for place in others.values()

@@ -1,7 +1,7 @@
-"""Monitors a pipeline: times every call of it, of its components, its scheduler and its own methods.
+"""Monitor a pipeline: time its calls, and those of its components, its scheduler and its methods.
 
-The pipeline itself is not changed. Functions of its classes are intercepted, and only calls that belong to this very
-pipeline are recorded; any other goes straight through.
+The pipeline itself is not changed. Functions of its classes are intercepted, and only calls that belong to this
+pipeline are recorded; all others are passed through.
 """
 
 from __future__ import annotations
@@ -53,10 +53,10 @@ PIPELINE_METHODS = (
     "prepare_mask_latents", "prepare_ip_adapter_image_embeds", "prepare_image", "prepare_control_image",
     "decode_latents", "run_safety_checker",
 )  # fmt: skip
-"""Work of the pipelines themselves that is worth a section of its own."""
+"""Methods of pipelines that get their own sections."""
 
 ENTRIES = ("forward", "encode", "decode", "generate")
-"""Methods that compute when a component is called outside the pipeline; others may be mere switches."""
+"""Methods of components that are recorded outside of the pipeline's call; others may only change settings."""
 
 PROCESSOR_METHODS = ("preprocess", "postprocess", "preprocess_video", "postprocess_video")
 PROMPT_METHODS = ("encode_prompt", "_encode_prompt")
@@ -67,15 +67,15 @@ _LOCK = threading.Lock()
 
 @dataclass(frozen=True)
 class MonitoredCall:
-    """One call that was monitored: its arguments, and what was recorded."""
+    """A monitored call: its arguments, and its recording."""
 
     arguments: Mapping[str, Any]
     attributes: Mapping[str, Any]
-    """Attributes of the pipeline when it was called: some pipelines keep what they have encoded once."""
+    """Attributes of the pipeline when it was called, because some pipelines cache encodings."""
     callbacks: Callbacks
     iteration: Iteration
     observed: tuple[ObservedCall, ...] = ()
-    """Calls of components that run code of no known library."""
+    """Calls of components that run code of an unknown library."""
 
 
 class PipelineMonitor:
@@ -91,7 +91,7 @@ class PipelineMonitor:
         memory: MemoryReader | None = None,
         call_lost: Callable[[Exception], None] | None = None,
     ) -> None:
-        """`call_lost` is called with the error where a call could not be recorded: it is made all the same."""
+        """`call_lost` is called with the error if a call could not be recorded; the call itself is still made."""
         self.pipeline = pipeline
         self.began = clock()
         self._call_ended = call_ended
@@ -103,7 +103,7 @@ class PipelineMonitor:
         self._undo: list[Callable[[], None]] = []
 
     def _find_parts(self) -> None:
-        """Find the present parts of the pipeline."""
+        """Find the current components, schedulers and processors of the pipeline."""
         self._parts = parts_of(self.pipeline)
         self._components = components_of(self.pipeline)
         # `torch.compile(vae)` compiles `forward` only: `decode` is a method of the module inside the wrapper.
@@ -120,7 +120,7 @@ class PipelineMonitor:
         self._denoisers = {slot for slot, part in self._components.items() if role_of(slot, part) in DENOISING_ROLES}
 
     def start(self) -> None:
-        """Begin to monitor; refused for a pipeline that is being monitored already."""
+        """Start monitoring; an error if the pipeline is already being monitored."""
         with _LOCK:
             if id(self.pipeline) in _MONITORED:
                 raise RequestError(
@@ -140,7 +140,7 @@ class PipelineMonitor:
             _MONITORED.discard(id(self.pipeline))
 
     def forget(self) -> None:
-        """Drop the pipeline, after the last call was recorded."""
+        """Release the pipeline after the last call was recorded."""
         self.pipeline = None
         self._parts, self._components, self._slots, self._places = {}, {}, {}, {}
         self._devices.forget()
@@ -156,7 +156,7 @@ class PipelineMonitor:
             self._undo.pop()()
 
     def _follow_changes(self) -> None:
-        """Monitor components and schedulers that were replaced since the last call, too."""
+        """Start monitoring components and schedulers that were replaced since the last call."""
         if self._has_same_parts():
             return
         with DRY_RUN_LOCK:  # a dry run replaces the schedulers while it lasts
@@ -209,8 +209,8 @@ class PipelineMonitor:
         trunks = [trunk for slot, part in self._components.items() for trunk in trunks_of(slot, part)]
         for owner in dict.fromkeys(type(part) for part in (*self._components.values(), *trunks)):
             yield owner, "__call__", self._entry_handler("forward")
-        # Compiled code that calls a method of its class was compiled with that very function, and would be compiled
-        # again for another one: only methods that it does not call itself are intercepted.
+        # Compiled code that calls a method would be compiled again if that method is replaced, so only methods that
+        # it does not call itself are intercepted.
         methods: dict[tuple[type, str], None] = {}
         for part in self._components.values():
             compiled = is_compiled(part)
@@ -226,7 +226,7 @@ class PipelineMonitor:
                     yield owner, name
 
     def _own_iteration(self) -> IterationRecorder | None:
-        """The call of this very pipeline that this thread is in."""
+        """The current call of this pipeline on this thread, if any."""
         iteration = current_iteration()
         return iteration if iteration is not None and iteration.owner is self else None
 
@@ -242,7 +242,7 @@ class PipelineMonitor:
             return original(pipeline, **kwargs)
 
     def _section_handler(self, section: str, belongs: Callable[[int], bool]) -> Handler:
-        """A section for a function that is called inside a monitored call."""
+        """A handler that records a section for a function called inside a monitored call."""
 
         def handle(original: Callable[..., Any], subject: Any, args: tuple[Any, ...], kwargs: Any) -> Any:
             iteration = self._own_iteration()
@@ -258,7 +258,7 @@ class PipelineMonitor:
         return handle
 
     def _entry_handler(self, method: str) -> Handler:
-        """A section for the outermost entry into a component."""
+        """A handler that records a section for the outermost call of a component."""
 
         def handle(original: Callable[..., Any], module: Any, args: tuple[Any, ...], kwargs: Any) -> Any:
             slot = self._slots.get(id(module))
@@ -269,7 +269,7 @@ class PipelineMonitor:
                 if method not in ENTRIES or current_iteration() is not None:  # another monitored pipeline uses it
                     return original(module, *args, **kwargs)
                 with self._iteration(f"{slot}_{method}", {}, Callbacks(self.pipeline, self._section)):
-                    if self._own_iteration() is None:  # it could not be begun
+                    if self._own_iteration() is None:  # it could not be started
                         return original(module, *args, **kwargs)
                     return handle(original, module, args, kwargs)
             if iteration.in_component:
@@ -334,7 +334,7 @@ class PipelineMonitor:
             try:
                 record = iteration.close(iteration.began - self.began, entry, error)
                 observed = self._module_calls.observed_calls(iteration)
-            except Exception as problem:  # noqa: BLE001  an image that was made is handed over, whatever fails here
+            except Exception as problem:  # noqa: BLE001  an error here must not cost the generated image
                 self._lose_call(problem)
             else:
                 self._call_ended(MonitoredCall(arguments, attributes, callbacks, record, observed))
@@ -343,7 +343,7 @@ class PipelineMonitor:
         try:
             timer, memory, others = self._devices.refresh()
             return IterationRecorder(self, self._clock, self._places, timer, memory, others)
-        except Exception as problem:  # noqa: BLE001  a device that cannot be asked can still compute
+        except Exception as problem:  # noqa: BLE001  a device that cannot be read can still compute
             self._lose_call(problem)
             return None
 
@@ -353,12 +353,12 @@ class PipelineMonitor:
 
 
 def _any_subject(subject: int) -> bool:
-    """Some pipelines create their processors again: what runs inside a monitored call belongs to it."""
+    """Accept any object: some pipelines recreate their processors, and all that runs inside a call belongs to it."""
     return True
 
 
 def _arguments_by_name(bound: inspect.BoundArguments) -> dict[str, Any]:
-    """All arguments by name, without the object itself."""
+    """All arguments by name, without ``self``."""
     arguments: dict[str, Any] = {}
     for name, value in list(bound.arguments.items())[1:]:
         kind = bound.signature.parameters[name].kind
@@ -370,7 +370,7 @@ def _arguments_by_name(bound: inspect.BoundArguments) -> dict[str, Any]:
 
 
 def _digest(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str | None:
-    """Digest of the texts in the arguments; None where there is none to encode."""
+    """A digest of the texts in the arguments; None if there are none."""
     named = [(name, value) for name, value in (*enumerate(args), *kwargs.items()) if name != "device"]
     texts = [(name, value) for name, value in named if _is_text(value)]
     return hashlib.blake2b(repr(texts).encode(), digest_size=8).hexdigest() if texts else None

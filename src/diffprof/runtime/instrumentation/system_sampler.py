@@ -1,4 +1,4 @@
-"""What the process and its GPU do while a pipeline runs, sampled in the background a few times a second."""
+"""Sample the process and its GPU in the background while a pipeline runs."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from diffprof.runtime.timing.sections import Clock
 SECOND = 1_000_000_000
 MOST_HZ = 1000
 MOST_POINTS = 36_000
-"""An hour at 10 a second; a longer run is kept at half the resolution, and so on."""
+"""An hour at 10 samples per second; longer runs are kept at half the resolution, and so on."""
 STOP_SECONDS = 10
-"""How long `stop` waits for a driver that does not answer; a busy machine needs less."""
+"""How long `stop` waits for a driver that does not answer."""
 
 
 class ProcessReading(NamedTuple):
-    """What a process has used so far; None where the platform does not say."""
+    """Resources that a process has used so far; None for values that the platform does not report."""
 
     cpu_ns: int
     rss_bytes: int
@@ -37,9 +37,9 @@ ReadProcess = Callable[[], ProcessReading]
 
 
 class SystemSampler:
-    """Takes points on a thread of its own, from `start` to `stop`; also a context manager.
+    """Samples on a background thread, from `start` to `stop`; also a context manager.
 
-    It never disturbs the run: an error in it ends the sampling and is kept in `problem`.
+    An error ends the sampling, not the run, and is stored in `problem`.
     """
 
     def __init__(
@@ -51,14 +51,14 @@ class SystemSampler:
         place: torch.device | None = None,
         others: Sequence[torch.device] = (),
     ) -> None:
-        """`process` and `gpu` read what is sampled; by default this process and the GPU at `place`.
+        """`process` and `gpu` are the functions that read samples; by default of this process and the GPU at `place`.
 
-        `others` are further GPUs that the pipeline uses.
+        `others` are further GPUs of the pipeline.
         """
         if not isinstance(hz, (int, float)) or not 0 < hz <= MOST_HZ:
             raise RequestError(f"The system can be sampled at most {MOST_HZ} times a second, not {hz!r} times.")
         self.problem: str | None = None
-        """What could not be sampled, and why."""
+        """Why something could not be sampled."""
         self._period_ns = round(SECOND / hz)
         self._clock = clock
         self._process = process
@@ -70,25 +70,25 @@ class SystemSampler:
         self._thread: threading.Thread | None = None
 
     def start(self, began_ns: int | None = None) -> None:
-        """Begin; times count from `began_ns` on the clock, where the measurement began earlier than now."""
+        """Start sampling. Times are relative to `began_ns` on the clock, by default now."""
         try:
             if self._gpu is None:
                 self._gpu, self.problem = find_gpu(self._place)
             reader = SystemReader(self._process or this_process(), self._gpu, self._clock, began_ns)
-        except Exception as error:  # noqa: BLE001  whatever it is, the run goes on
+        except Exception as error:  # noqa: BLE001  no error may affect the run
             self._give_up(error)
             return
-        # A daemon: a program that ends does not wait for it.
+        # A daemon, so that the program does not wait for it when it ends.
         self._thread = threading.Thread(target=self._run, args=(reader,), name="diffprof system sampler", daemon=True)
         self._thread.start()
 
     @property
     def readings(self) -> tuple[DeviceReading, ...]:
-        """What was sampled of further GPUs, each in order of time."""
+        """The samples of further GPUs, each in order of time."""
         return tuple(reading for other in self._others.values() for reading in other.readings)
 
     def stop(self) -> tuple[SystemPoint, ...]:
-        """End, and return the points in order of time."""
+        """Stop sampling, and return the samples in order of time."""
         self._stopping.set()
         if self._thread is not None:
             self._thread.join(STOP_SECONDS)
@@ -110,11 +110,11 @@ class SystemSampler:
                 if reader.gpu is None and self.problem is None:  # it may have come into use meanwhile
                     reader.gpu, self.problem = find_gpu(self._place)
                 self._take(reader)
-                due = max(due + self._period_ns, self._clock())  # missed points are not made up for
-            # The rest of the run, unless it is too short for a rate.
+                due = max(due + self._period_ns, self._clock())  # missed samples are skipped
+            # A last sample for the rest of the run, unless that is too short for a rate.
             if not self._points or self._clock() > due - self._period_ns // 2:
                 self._take(reader)
-        except Exception as error:  # noqa: BLE001  whatever it is, the run goes on
+        except Exception as error:  # noqa: BLE001  no error may affect the run
             self._give_up(error)
 
     def _take(self, reader: SystemReader) -> None:
@@ -139,14 +139,14 @@ class SystemSampler:
 
 
 class OtherGpu:
-    """A further GPU, read at the same moments as the main one; nothing where it cannot be read."""
+    """A further GPU, read at the same moments as the main one, if it can be read."""
 
     def __init__(self, place: torch.device) -> None:
         self._place = place
         self._read: ReadGpu | None = None
         self.readings: list[DeviceReading] = []
         self.problem: str | None = None
-        """Why it is not read, or not any more."""
+        """Why it is not, or no longer, read."""
 
     def read(self, at_ns: int) -> None:
         if self._read is None and self.problem is None:  # it may have come into use meanwhile
@@ -155,7 +155,7 @@ class OtherGpu:
             return
         try:
             self.readings.append(DeviceReading(str(self._place), at_ns, *self._read()))
-        except Exception as error:  # noqa: BLE001  a GPU that is lost takes neither the run nor the sampler with it
+        except Exception as error:  # noqa: BLE001  a lost GPU must affect neither the run nor the sampler
             self._read, self.problem = None, _loss_message(str(self._place), error)
 
 
@@ -164,12 +164,12 @@ def _loss_message(name: str, error: Exception) -> str:
 
 
 class SystemReader:
-    """Reads what was used since the previous point; the first time, since it was created."""
+    """Reads the use of resources since the previous sample; at first, since its creation."""
 
     def __init__(self, process: ReadProcess, gpu: ReadGpu | None, clock: Clock, began_ns: int | None = None) -> None:
         self._process, self.gpu, self._clock = process, gpu, clock
         self.problem: str | None = None
-        """Why the GPU is not read any more."""
+        """Why the GPU is no longer read."""
         self._last_ns, self._last = clock(), process()
         self._began_ns = self._last_ns if began_ns is None else began_ns
 
@@ -198,7 +198,7 @@ class SystemReader:
             return None
         try:
             return self.gpu()
-        except Exception as error:  # noqa: BLE001  a GPU that is lost does not end the sampling of the process
+        except Exception as error:  # noqa: BLE001  a lost GPU must not end the sampling of the process
             self.gpu, self.problem = None, _loss_message("The GPU", error)
             return None
 
@@ -208,7 +208,7 @@ def _rate(before: int | None, after: int | None, seconds: float) -> float | None
 
 
 def _merge(first: SystemPoint, second: SystemPoint) -> SystemPoint:
-    """Two points as one of half the resolution: mean rates, and the larger memory."""
+    """Merge two samples into one: mean rates, and the larger memory."""
 
     def mean(*rates: float | None) -> float | None:
         known = [rate for rate in rates if rate is not None]
@@ -231,14 +231,14 @@ def _merge(first: SystemPoint, second: SystemPoint) -> SystemPoint:
 
 
 def this_process() -> ReadProcess:
-    """A function that reads the present process."""
+    """A function that reads this process."""
     process = psutil.Process()
     has_io = _has_io_counters(process)
 
     def read() -> ProcessReading:
         io = process.io_counters() if has_io else None
         return ProcessReading(
-            # Not psutil's, which counts in hundredths of a second: ten of them are a whole period.
+            # Not psutil's CPU time, whose resolution is 0.01 s, a tenth of a period.
             cpu_ns=time.process_time_ns(),
             rss_bytes=process.memory_info().rss,
             read_bytes=io.read_bytes if io is not None else None,
@@ -249,7 +249,7 @@ def this_process() -> ReadProcess:
 
 
 def _has_io_counters(process: Any) -> bool:
-    """macOS has no such counters, and some containers do not show them."""
+    """Whether I/O counters are available; not on macOS, and not in some containers."""
     try:
         process.io_counters()
     except (AttributeError, NotImplementedError, OSError, psutil.Error):

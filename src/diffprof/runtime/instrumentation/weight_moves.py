@@ -1,9 +1,9 @@
-"""Offloading: which weights move between host, device and disk, when, and how long the host is busy with it.
+"""Record moves of weights by offloading: between host, device and disk, with their times.
 
-The host time of a move includes waiting for earlier work of the device, as a copy back to the host does.
-Only weights that changed their memory were moved. Freeing a copy on the device while the host keeps its own moves
-nothing. What is read from disk counts as that, also where the same call takes it on to a device; whether it came from
-the disk or from the page cache is not known. The quantization state of a bitsandbytes weight is not counted.
+The host time of a move can include waiting for earlier work of the device, as with a copy back to the host. Only
+weights whose storage changed were moved: freeing a copy on the device while the host has another is not a move. Reads
+from disk count as such, even if the same call continues to a device; whether they hit the page cache is unknown. The
+quantization state of a bitsandbytes weight is not counted.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from diffprof.runtime.timing.devices import Mark
 
 
 def record_moves(components: Iterable[torch.nn.Module]) -> Callable[[], None]:
-    """Record every move of weights into the iteration in progress, until the returned function is called.
+    """Record all moves of weights in the current iteration, until the returned function is called.
 
-    Model offload, and code that moves a component by hand, calls the component's own ``to``; sequential and disk
-    offload fill empty modules just before they run; group offload has functions of its own.
+    Model offload, and code that moves a component itself, calls the component's ``to``; sequential and disk offload
+    fill empty modules just before they run; group offload has its own functions.
     """
     functions = [
         *((owner, "to", _handle_to) for owner in dict.fromkeys(type(component) for component in components)),
@@ -50,7 +50,7 @@ def _handle_to(original: Callable[..., Any], component: Any, args: tuple[Any, ..
     if target is None:
         return original(component, *args, **kwargs)
     origins = [weight.device.type for weight in _weights(component)]
-    # A non-blocking copy runs on the current stream: whether other work overlaps with it is not known.
+    # A non-blocking copy runs on the current stream; whether other work overlaps with it is unknown.
     hidden = None if kwargs.get("non_blocking") or any(argument is True for argument in args) else False
     on_cpu = any(_is_cpu_as_device(argument) for argument in (*args, kwargs.get("device")))
     began = target.begin()
@@ -61,11 +61,11 @@ def _handle_to(original: Callable[..., Any], component: Any, args: tuple[Any, ..
 
 
 def _handle_pre_forward(original: Callable[..., Any], hook: Any, args: tuple[Any, ...], kwargs: Any) -> Any:
-    """Accelerate keeps modules empty and fills each before it runs; most of its hooks only move the inputs."""
+    """Handle accelerate's hooks, some of which fill an empty module before it runs; most only move the inputs."""
     target = _move_target(args[0]) if hook.offload else None
     if target is None:
         return original(hook, *args, **kwargs)
-    # A weight that several modules share is reused where another of them has it on the device already.
+    # A shared weight is reused if another module already has it on the device.
     shared = {id(weight) for copies in (hook.tied_params_map or {}).values() for weight in copies.values()}
     began = target.begin()
     try:
@@ -75,7 +75,7 @@ def _handle_pre_forward(original: Callable[..., Any], hook: Any, args: tuple[Any
 
 
 def _filled_weights(hook: Any, module: torch.nn.Module) -> Iterator[tuple[str, torch.Tensor]]:
-    """The weights that accelerate has filled in, each with where it is kept while the module is empty."""
+    """The weights that accelerate has filled in, each with the place where it is stored otherwise."""
     weights, prefix = hook.weights_map, ""
     while isinstance(weights, PrefixedDataset):
         weights, prefix = weights.dataset, weights.prefix + prefix
@@ -107,14 +107,14 @@ def _is_on_disk(group: Any) -> bool:
 
 
 def _is_hidden(group: Any) -> bool | None:
-    """Whether this group is fetched on its own stream while the group before it computes; None if that is not known.
+    """Whether this group is fetched on its own stream while the previous group computes; None if that is unknown.
 
     The host waits for a group that fetches itself, and for every group in the first pass, which determines their
-    order. It also waits for a group that this order has left out, but that cannot be recognised here.
+    order. It also waits for groups that are missing in this order, but these cannot be recognized here.
     """
     if group.stream is None or not group.non_blocking or group.onload_self:
         return False
-    # The host reads the file before it sends anything; whether the device was busy meanwhile is not known.
+    # The host reads the file before it sends anything; whether the device was busy meanwhile is unknown.
     return None if _is_on_disk(group) else True
 
 
@@ -133,21 +133,21 @@ def _handle_offload(original: Callable[..., Any], group: Any, args: tuple[Any, .
 
 class _Thread(threading.local):
     moving = False
-    """Whether a move is being recorded: functions that it calls in turn belong to it."""
+    """Whether a move is being recorded on this thread; nested functions belong to it."""
 
 
 _THREAD = _Thread()
 
 
 class _Begin(NamedTuple):
-    """When a move began: on the host, and on the device that computes."""
+    """The start of a move on the host and on the computing device."""
 
     at_ns: int
     mark: Mark | None
 
 
 class _MoveTarget(NamedTuple):
-    """Where a move is recorded: the iteration in progress, and the component that the weights belong to."""
+    """The current iteration and the component of the weights, for which a move is recorded."""
 
     iteration: IterationRecorder
     component: str
@@ -165,17 +165,17 @@ class _MoveTarget(NamedTuple):
         on_cpu: bool = False,
         already_moved: AbstractSet[int] = frozenset(),
     ) -> None:
-        """Record which of the `weights` were moved; each comes with its origin, a kind of device or the disk.
+        """Record which of the `weights` were moved; each has its origin, a device type or the disk.
 
-        With `on_cpu`, weights that stay on the CPU were copied too. Those in `already_moved`, by `id`, moved before.
+        With `on_cpu`, weights that stay on the CPU were copied, too. Those in `already_moved`, by `id`, are skipped.
         """
         host_ns = self.iteration.now() - began.at_ns
-        # A move that is hidden runs on a stream of its own, which these marks do not see.
+        # A hidden move runs on its own stream, which these marks do not cover.
         marks = (began.mark, self.iteration.mark(self.component)) if hidden is not True else None
         _THREAD.moving = False
         step = self.iteration.step
         moved = _moved_bytes(weights, on_cpu, already_moved)
-        # With two directions, the time of each is not known: it is assigned to reading, which is slower than sending.
+        # With two directions, the time of each is unknown; all of it is assigned to reading, which is slower.
         for direction in (FROM_DISK, HOST_TO_DEVICE, DEVICE_TO_HOST) if moved else ():
             if direction in moved:
                 move = Move(self.component, direction, moved[direction], began.at_ns, host_ns, step, hidden)
@@ -184,7 +184,7 @@ class _MoveTarget(NamedTuple):
 
 
 def _move_target(module: torch.nn.Module) -> _MoveTarget | None:
-    """None where there is nothing to record: another pipeline's module, or part of a move that is being recorded."""
+    """The target for a module's move; None for another pipeline's module, or inside a move that is being recorded."""
     iteration = current_iteration()
     if iteration is None or _THREAD.moving:
         return None
@@ -195,7 +195,7 @@ def _move_target(module: torch.nn.Module) -> _MoveTarget | None:
 def _moved_bytes(
     weights: Iterable[tuple[str, torch.Tensor]], on_cpu: bool, already_moved: AbstractSet[int]
 ) -> Mapping[str, int]:
-    """Bytes that changed their memory, by direction."""
+    """Bytes that were moved, by direction."""
     moved: dict[str, int] = {}
     seen = set(already_moved)
     for origin, weight in weights:
@@ -217,18 +217,18 @@ def _direction(origin: str, place: str, on_cpu: bool) -> str | None:
 
 
 def _is_cpu_as_device(device: Any) -> bool:
-    """Whether it is ``cpu:0``: for torch another device than ``cpu``, so that it copies each time."""
+    """Whether it is ``cpu:0``, which torch treats as different from ``cpu``, so that it copies each time."""
     return isinstance(device, (str, torch.device)) and str(device).startswith("cpu:")
 
 
 def _held_bytes(weight: torch.Tensor) -> int:
-    """Bytes of the tensors with the data: a quantized weight can be a wrapper around several."""
+    """Bytes of the tensors with the data; a quantized weight can be a wrapper around several."""
     flatten = getattr(weight, "__tensor_flatten__", None)
     return weight.nbytes if flatten is None else sum(_held_bytes(getattr(weight, name)) for name in flatten()[0])
 
 
 def _weights(module: torch.nn.Module) -> list[torch.Tensor]:
-    """Parameters and buffers; a shared one as often as it is shared, because moving may duplicate it."""
+    """Parameters and buffers; shared ones are repeated, because moving may duplicate them."""
     return [
         weight
         for part in module.modules()

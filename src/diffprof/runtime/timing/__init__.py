@@ -1,1 +1,1 @@
-"""Timing anybody's code: sections, iterations, memory snapshots and traces. Nothing here prints or formats."""
+"""Time any code: sections, iterations, memory snapshots and traces. Nothing here prints or formats."""

@@ -1,4 +1,4 @@
-"""Time on an accelerator: events on its streams, read once they are done, without waiting in the timed code."""
+"""Measure time on an accelerator with events on its streams, which are read later, without blocking the timed code."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Protocol
 
 MILLISECOND = 1_000_000
 SWEEP_AT = 64
-"""Number of outstanding measurements that triggers a sweep; later, twice as many as the last sweep left."""
+"""The number of pending measurements that triggers the first sweep; later, twice what the last sweep left."""
 MOST_OUTSTANDING = 8192
 
 
@@ -40,24 +40,24 @@ class AcceleratorBackend(Protocol):
         """Wait for all work."""
 
     reading_waits: bool
-    """Whether reading the time between two events waits for all work, also for what came after them."""
+    """Whether reading the time between two events waits for all work, including later work."""
 
 
 class Mark(NamedTuple):
-    """An event that was recorded, and the index of the device it belongs to."""
+    """A recorded event, and the index of its device."""
 
     event: Event
     device: int
 
 
 Receiver = Callable[[int | None], None]
-"""Called with the nanoseconds between two marks, or None where they are not known."""
+"""Called with the nanoseconds between two marks, or None if they are unknown."""
 
 
 class DeviceTimer:
-    """Marks moments on the accelerator that is in use, and delivers the time between them once it is known.
+    """Records marks on the accelerator in use, and delivers the time between them once it is known.
 
-    `find` looks for the accelerator. It is called again with every section until its answer is final.
+    `find` finds the accelerator. It is called for every section until its answer is final.
     """
 
     def __init__(self, find: Callable[[], tuple[AcceleratorBackend | None, bool]] | None = None) -> None:
@@ -70,7 +70,7 @@ class DeviceTimer:
         self.is_searching = True
         """Whether an accelerator may still come into use."""
         self.is_active = True
-        """Whether there is anything to do for a section: an accelerator is in use, or may come into use."""
+        """Whether sections need marks: an accelerator is in use, or may come into use."""
 
     def search(self) -> None:
         """Look for the accelerator in use."""
@@ -79,7 +79,7 @@ class DeviceTimer:
         self.is_active = self.is_searching or self.accelerator is not None
 
     def mark(self) -> Mark | None:
-        """Record an event on the current stream; None where that cannot be done."""
+        """Record an event on the current stream; None if that is not possible."""
         accelerator = self.accelerator
         if accelerator is None:
             return None
@@ -90,19 +90,19 @@ class DeviceTimer:
             event = self._free_event(device) or accelerator.event()
             event.record()
         except RuntimeError:
-            return None  # the timed code gets the device's error with its own next call
+            return None  # the timed code will get the device's error from its own next call
         return Mark(event, device)
 
     def synchronize(self) -> None:
-        """Wait for the accelerator, if there is one; not while a graph is captured, which waiting would make fail."""
+        """Wait for the accelerator, if there is one; not during graph capture, which waiting would break."""
         if self.accelerator is not None:
-            # As above: the timed code gets the error itself.
+            # As above, the timed code will get the error itself.
             with contextlib.suppress(RuntimeError):
                 if not self.accelerator.is_capturing():
                     self.accelerator.synchronize()
 
     def deliver(self, begin: Mark | None, end: Mark | None, receiver: Receiver) -> None:
-        """Deliver the time between two marks to `receiver` as soon as it is known, without waiting for it."""
+        """Call `receiver` with the time between two marks as soon as it is known, without waiting for it."""
         if begin is None or end is None or begin.device != end.device:  # two accelerators have no common clock
             receiver(None)
             self.reuse(begin, end)
@@ -116,7 +116,7 @@ class DeviceTimer:
                 self._lock.release()
 
     def resolve_all(self) -> None:
-        """Wait for whatever is still outstanding, before the times are read."""
+        """Wait for all pending measurements."""
         with self._lock:
             while self._outstanding:
                 begin, end, receiver = self._outstanding.popleft()
@@ -132,7 +132,7 @@ class DeviceTimer:
         return len(self._outstanding)
 
     def _sweep(self) -> None:
-        """Deliver all that are done, in whatever order the streams finished them."""
+        """Deliver all finished measurements, in any order."""
         for _ in range(len(self._outstanding)):
             begin, end, receiver = self._outstanding.popleft()
             if _is_done(end):
@@ -159,7 +159,7 @@ class DeviceTimer:
             return None
 
     def reuse(self, *marks: Mark | None) -> None:
-        """Let the events of these marks be recorded again; not those of Metal, which remember that they have ended."""
+        """Reuse the events of these marks; not those of Metal, which stay finished."""
         for mark in marks:
             if mark is not None and not self._reading_waits():
                 self._free.setdefault(mark.device, []).append(mark.event)
@@ -169,11 +169,11 @@ def _is_done(mark: Mark) -> bool:
     try:
         return mark.event.query()
     except RuntimeError:
-        return True  # it stays that way; resolving it says that its time is not known
+        return True  # it will not change; resolving it reports an unknown time
 
 
 class DeviceSum:
-    """The time of several intervals as one: delivered when the last of them is known."""
+    """The sum of several intervals, delivered when the last of them is known."""
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
@@ -187,7 +187,7 @@ class DeviceSum:
         return self._add
 
     def finish(self, receiver: Receiver) -> None:
-        """Deliver the sum once it is known; nothing where no time was expected."""
+        """Deliver the sum once it is known; nothing if no interval is expected."""
         with self._lock:
             if self._expected:
                 self._receiver = receiver
@@ -210,7 +210,7 @@ class DeviceSum:
 class TorchSearch:
     """Finds the accelerator that torch uses, without importing torch or initializing a device.
 
-    With `index`, one of several; otherwise the one that is current at each moment.
+    With `index`, it is that device; otherwise the current one at each moment.
     """
 
     def __init__(self, index: int | None = None) -> None:
@@ -218,7 +218,7 @@ class TorchSearch:
         self._index = index
 
     def __call__(self) -> tuple[AcceleratorBackend | None, bool]:
-        """The accelerator once it is in use, and whether that is final."""
+        """The accelerator if it is in use, and whether the answer is final."""
         if self._backend is None:
             torch = sys.modules.get("torch")
             accelerators = getattr(torch, "accelerator", None)  # missing while torch is just being imported
@@ -229,7 +229,7 @@ class TorchSearch:
                 return None, True  # torch was built for the CPU alone
             self._backend = getattr(torch, kind.type, None)
             if not hasattr(self._backend, "Event"):
-                return None, True  # a device of somebody's own that tells no time
+                return None, True  # a custom device without timing
             if not hasattr(self._backend, "current_stream"):
                 self._index = None  # Metal has one device and one stream
         if not is_in_use(self._backend):
@@ -239,7 +239,7 @@ class TorchSearch:
 
 def is_in_use(backend: Any) -> bool:
     """Whether the program uses ``torch.cuda``, ``torch.xpu``, ``torch.mps``...; this check does not initialize it."""
-    # Metal needs no initialization: where it is available, it can be used.
+    # Metal needs no initialization: if it is available, it may be in use.
     ask = getattr(backend, "is_initialized", None) or getattr(backend, "is_available", None)
     return bool(ask is not None and ask())
 
@@ -252,7 +252,7 @@ class TorchAccelerator:
         self._bound = index
         self._index: Callable[[], int] = getattr(backend, "current_device", lambda: 0)
         self._is_capturing: Callable[[], bool] = getattr(backend, "is_current_stream_capturing", lambda: False)
-        # Metal's commits what was queued and waits for it, whichever two events are asked for.
+        # Metal commits all queued work and waits for it, for any two events.
         self.reading_waits = getattr(backend, "__name__", "").endswith("mps")
 
     def index(self) -> int:
@@ -268,13 +268,13 @@ class TorchAccelerator:
         return bool(self._is_capturing())
 
     def synchronize(self) -> None:
-        """Wait for the device; where none was given, for every device that this process uses."""
+        """Wait for the device; without an index, for every device that this process uses."""
         for index in devices_in_use(self._backend) if self._bound is None else (self._bound,):
             self._backend.synchronize(*(() if index is None else (index,)))
 
 
 class _MetalEvent:
-    """An event of Metal, which can be waited for once: waiting twice would block forever."""
+    """An event of Metal, which can be waited for only once: a second wait would block forever."""
 
     def __init__(self, event: Any) -> None:
         self._event = event
@@ -292,12 +292,12 @@ class _MetalEvent:
         try:
             return float(self._event.elapsed_time(end._event))
         except RuntimeError:
-            # Both are noted by threads of their own: of two that follow each other at once, the second may be first.
+            # Separate threads record the two times, so that those of immediately successive events can be reversed.
             return 0.0
 
 
 class _EventOfDevice:
-    """An event that is recorded on the current stream of one device, whichever device is current."""
+    """An event on the current stream of a given device, which may not be the current device."""
 
     def __init__(self, event: Any, backend: Any, index: int) -> None:
         self._event, self._backend, self._device = event, backend, index
@@ -316,9 +316,9 @@ class _EventOfDevice:
 
 
 def devices_in_use(backend: Any) -> list[int | None]:
-    """Indices of the devices that this process has a context on; [None], the current one, where that is not known.
+    """Indices of the devices on which this process has a context; [None], for the current one, if that is unknown.
 
-    To wait for any other device would create a context there, which takes hundreds of MiB.
+    Waiting for any other device would create a context there, which takes hundreds of MiB.
     """
     has_context = getattr(getattr(sys.modules.get("torch"), "_C", None), "_cuda_hasPrimaryContext", None)
     if has_context is None or not getattr(backend, "__name__", "").endswith("cuda"):

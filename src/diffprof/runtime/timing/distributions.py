@@ -1,4 +1,4 @@
-"""Many samples in little memory: sums stay exact, quantiles come from a random sample of them."""
+"""Statistics of many samples in little memory: sums are exact, quantiles come from a random subset."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ class Summary:
 class Distribution:
     """Samples in whole nanoseconds.
 
-    Count, total, mean, minimum, maximum and standard deviation are exact for any number of samples, because they come
-    from sums of integers. Median and 95th percentile are exact up to `capacity` samples; beyond, each sample is
-    kept with the same probability (algorithm L of Li, 1994), with a seed, so that a test repeats.
+    Count, total, mean, minimum, maximum and standard deviation are exact for any number of samples, because they are
+    computed from sums of integers. Median and 95th percentile are exact up to `capacity` samples; beyond that, each
+    sample is kept with the same probability (algorithm L, Li 1994), with a fixed seed.
     """
 
     __slots__ = (
@@ -54,7 +54,7 @@ class Distribution:
         self.minimum = 0
         self.maximum = 0
         self.kept = array("q")
-        # A generator is 2.5 kB: only those that overflow get one.
+        # A random generator takes 2.5 kB, so only distributions that overflow get one.
         self._generator: random.Random | None = None
         self._threshold = 1.0
         self._next_taken = 0
@@ -76,7 +76,7 @@ class Distribution:
         return self.count == len(self.kept)
 
     def samples_seconds(self) -> list[float]:
-        """The kept samples: all of them, in order, while the distribution is complete."""
+        """The kept samples; all of them in order if the distribution is complete."""
         return [sample / NANOSECONDS for sample in self.kept]
 
     def summary(self) -> Summary:
@@ -96,7 +96,7 @@ class Distribution:
             self._skip(self._generator)
 
     def _skip(self, generator: random.Random) -> None:
-        """Choose the sample to keep next: far fewer random numbers than samples."""
+        """Choose the next sample to keep, which needs far fewer random numbers than one for each sample."""
         # 1 - random() is in (0, 1], whose logarithm exists.
         self._threshold *= math.exp(math.log(1.0 - generator.random()) / self.capacity)
         below = math.log1p(-self._threshold) if self._threshold < 1 else -math.inf
@@ -105,12 +105,12 @@ class Distribution:
 
 
 def summary_of(distributions: Iterable[Distribution]) -> Summary:
-    """One summary of several distributions together; at least one must have a sample."""
+    """One summary of several distributions, of which at least one must have a sample."""
     found = [one for one in distributions if one.count]
     count = sum(one.count for one in found)
     total = sum(one.total for one in found)
     squares = sum(one.squares for one in found)
-    # The numerator is a whole number, so no precision is lost where all samples are nearly equal.
+    # The numerator is an integer, so no precision is lost if all samples are nearly equal.
     variance = max(count * squares - total * total, 0) / (count * (count - 1)) if count > 1 else 0.0
     median, p95 = _quantiles(found, (0.5, 0.95))
     return Summary(
@@ -129,14 +129,14 @@ def _quantiles(distributions: Sequence[Distribution], shares: Sequence[float]) -
     if all(one.complete for one in distributions):
         ordered = sorted(sample for one in distributions for sample in one.kept)
         return [_between_ranks(ordered, share) for share in shares]
-    # A kept sample stands for count / kept of them, so that a small series does not weigh as much as a large one.
+    # A kept sample has the weight count / kept, so that a small series does not weigh as much as a large one.
     weighted = sorted((sample, one.count / len(one.kept)) for one in distributions for sample in one.kept)
     reached = list(accumulate(weight for _, weight in weighted))
     return [float(weighted[min(bisect_left(reached, share * reached[-1]), len(reached) - 1)][0]) for share in shares]
 
 
 def _between_ranks(ordered: Sequence[int], share: float) -> float:
-    """Linear between the two nearest ranks, so that the median of an even number is the mean of the middle two."""
+    """Interpolate between the two nearest ranks, so that the median of an even number is the mean of the middle two."""
     place = share * (len(ordered) - 1)
     lower = math.floor(place)
     upper = min(lower + 1, len(ordered) - 1)

@@ -1,4 +1,4 @@
-"""Times functions of every kind whenever they run."""
+"""Time functions of any kind whenever they run: plain functions, generators, coroutines."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def time_function(recorder: SectionRecorder, function: Function, name: str | None = None) -> Function:
-    """Wrap a function so that each call is a section; it keeps its name, signature and kind.
+    """Wrap a function so that each call is a section; its name, signature and kind are kept.
 
-    A generator is counted once, with the time that it ran itself, without its consumer. A coroutine is counted with
-    the time that it waited.
+    A generator is one section, with the time it ran itself, without that of its consumer. The time of a coroutine
+    includes waiting.
     """
     if isinstance(function, (classmethod, staticmethod)):
         return type(function)(time_function(recorder, function.__func__, name))
@@ -86,7 +86,7 @@ def _run_generator(generator: Generator[Any, Any, Any], section: ResumedSection)
                     generator.close()
                 failed = False
                 raise
-            except BaseException as error:  # noqa: BLE001  whatever it is, it is meant for the generator
+            except BaseException as error:  # noqa: BLE001  passed on to the generator
                 resume = functools.partial(generator.throw, error)
     finally:
         section.finish(failed)
@@ -111,7 +111,7 @@ def _wrap_async_generator(recorder: SectionRecorder, function: Callable[..., Any
                     await _await_step(generator.aclose(), section)
                     failed = False
                     raise
-                except BaseException as error:  # noqa: BLE001  whatever it is, it is meant for the generator
+                except BaseException as error:  # noqa: BLE001  passed on to the generator
                     resume = generator.athrow(error)
         finally:
             if section is not None:

@@ -1,9 +1,9 @@
-"""Keeps the peaks of an accelerator's memory that diffprof resets, for a program that reads them itself.
+"""Keep peak memory statistics correct for programs that read them, although diffprof resets them.
 
-The peak of each component is known only if torch's peak is reset before it. A program that prints
-``torch.cuda.max_memory_allocated()`` after a measured call must be told what it would have been told without diffprof:
-torch's own functions for the statistics and for resetting them are replaced from the first reset of diffprof's until
-the program itself resets the peak.
+To measure the peak of each component, diffprof resets torch's peak before it. A program that prints
+``torch.cuda.max_memory_allocated()`` after a measured call must still get the value that it would get without diffprof.
+So torch's functions that read and reset these statistics are replaced, from diffprof's first reset until the program
+itself resets the peak.
 """
 
 from __future__ import annotations
@@ -19,26 +19,26 @@ FUNCTIONS = (
     ("xpu", "_xpu_memoryStats", "_xpu_resetPeakMemoryStats"),
     (None, "_accelerator_getDeviceStats", "_accelerator_resetPeakStats"),
 )
-"""Kind of device, and the functions of ``torch._C`` that read and reset its statistics; those of ``torch.accelerator``
-are for the kind that is in use."""
+"""Device types, and the functions of ``torch._C`` that read and reset their statistics; those of ``torch.accelerator``
+are for the type in use."""
 PEAK = "peak"
 
 
 class _Thread(threading.local):
     is_own = False
-    """Whether it is diffprof that reads and resets."""
+    """Whether diffprof itself reads and resets on this thread."""
 
 
 _THREAD = _Thread()
 _PEAKS: dict[tuple[str, int], dict[tuple[str, str], int]] = {}
-"""Kind and index of a device -> statistic and pool -> its peak before the resets."""
+"""The peaks before diffprof's resets: by type and index of the device, then by statistic and pool."""
 _ORIGINALS: dict[str, Callable[[int], Any]] = {}
-"""Name of a function of ``torch._C`` -> the function itself, while it is replaced."""
+"""The original functions of ``torch._C``, by name, while they are replaced."""
 
 
 @contextlib.contextmanager
 def own_peaks() -> Iterator[None]:
-    """Inside, peaks are those since diffprof's own last reset, and resets keep the program's peaks."""
+    """Inside the block, peaks are those since diffprof's own last reset, and resets keep the program's peaks."""
     before, _THREAD.is_own = _THREAD.is_own, True
     try:
         _replace_functions()
@@ -63,7 +63,7 @@ def _stats_function(kind: str | None, original: Callable[[int], Any]) -> Callabl
         kept = {} if _THREAD.is_own else _PEAKS.get(_place(kind, device), {})
         for (name, pool), peak in kept.items():
             values = stats.get(name, {}).get(pool)
-            if values is not None:  # not every function tells all of them
+            if values is not None:  # not every function reports all of them
                 values[PEAK] = max(peak, values[PEAK])
         return stats
 

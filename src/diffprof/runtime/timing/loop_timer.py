@@ -1,4 +1,4 @@
-"""Times the iterations of a loop one by one, with the warm-up apart."""
+"""Time the iterations of a loop, with separate statistics for the warm-up."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ WARM_UP, MEASURED = "warm-up", "measured"
 
 
 class LoopTimer:
-    """Times each iteration of a loop. The statistics leave out the first `warmup` iterations.
+    """Times each iteration of a loop. The first `warmup` iterations are excluded from the statistics.
 
-    Each iteration is also a step of a trace that is being recorded.
+    Each iteration is also a step of a running trace.
     """
 
     def __init__(
         self, name: str, warmup: int = 0, clock: Clock = time.perf_counter_ns, device: DeviceTimer | None = None
     ) -> None:
         if warmup < 0:
-            raise RequestError(f"warmup is {warmup}; give the number of first iterations to keep apart, 0 or more.")
+            raise RequestError(f"warmup is {warmup}; give the number of iterations to exclude, 0 or more.")
         self.name = name
         self.warmup = warmup
         self.first_seconds: float | None = None
-        """Time of the very first iteration, warm-up or not."""
+        """Time of the first iteration, which may be a warm-up."""
         self._timings = Timings()
         self._recorder = SectionRecorder(self._timings, clock, device)
         self._numbers = itertools.count()
@@ -41,25 +41,25 @@ class LoopTimer:
 
     @property
     def statistics(self) -> dict[str, Any] | None:
-        """Count, total, mean, median, min, max, std, p95, spread and errors after the warm-up; None before that.
+        """Count, total, mean, median, min, max, std, p95, spread and errors after the warm-up; None if there are none.
 
-        The spread is the standard deviation over the mean.
+        The spread is the standard deviation divided by the mean.
         """
         return self._stats(MEASURED)
 
     @property
     def warm_up(self) -> dict[str, Any] | None:
-        """The same of the warm-up; None where there was none."""
+        """The same statistics of the warm-up; None if there was none."""
         return self._stats(WARM_UP)
 
     def reset(self) -> None:
-        """Start again, with the warm-up."""
+        """Start over, including the warm-up."""
         self._timings.reset()
         self._numbers = itertools.count()
         self.first_seconds = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as plain values, ready for JSON; each sample in order, unless there are too many to keep."""
+        """All statistics as plain values, ready for JSON, with each sample in order unless there are too many."""
         return {
             "name": self.name,
             "unit": "seconds",
@@ -89,7 +89,7 @@ class LoopIteration(Section):
     __slots__ = ("_iterations", "number")
 
     number: int
-    """Counted from 0."""
+    """The index of the iteration, starting at 0."""
 
     def __init__(self, iterations: LoopTimer, sync: bool) -> None:
         super().__init__(iterations._recorder, iterations.name, sync)

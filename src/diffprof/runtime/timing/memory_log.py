@@ -1,4 +1,4 @@
-"""Memory at named moments, and what stands out in it."""
+"""Record memory at named moments, and find problems in it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from diffprof.runtime.timing.sections import Clock
 
 MEBIBYTE = 1024**2
 LARGE_BYTES = 256 * MEBIBYTE
-"""Smaller reserves and changes of the whole process mean little: allocators take memory in large blocks."""
+"""Smaller reserves and changes of the process are ignored, because allocators take memory in large blocks."""
 NOTICEABLE_BYTES = 64 * MEBIBYTE
 FRAGMENTED = 1.2
 FAR_ABOVE = 1.5
@@ -30,7 +30,7 @@ REPEATS_OF_A_TREND = 3
 
 @dataclass(frozen=True)
 class MemoryFinding:
-    """Something about the memory that is worth a look, with its evidence in bytes."""
+    """A possible problem with memory, with its evidence in bytes."""
 
     kind: str
     """``fragmentation``, ``held_in_reserve``, ``unreleased_memory`` or ``grows``."""
@@ -40,14 +40,14 @@ class MemoryFinding:
     """``device``, or ``process`` for its resident memory."""
     evidence: dict[str, int]
     before: str | None = None
-    """Label of the snapshot that it is compared with."""
+    """Label of the earlier snapshot that it is compared with."""
 
     def to_dict(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if value is not None}
 
 
 class MemoryLog:
-    """Takes snapshots of the memory, keeps them, and names what stands out."""
+    """Takes memory snapshots, keeps them, and finds problems in them."""
 
     def __init__(
         self,
@@ -62,7 +62,7 @@ class MemoryLog:
         self.snapshots: list[MemorySnapshot] = []
 
     def snapshot(self, label: str) -> MemorySnapshot:
-        """Record the present memory, and reset the peak of the accelerator."""
+        """Record the current memory, and reset the peak of the accelerator."""
         now = self._clock()
         self._began = now if self._began is None else self._began
         device = self._allocator.read()
@@ -73,25 +73,25 @@ class MemoryLog:
         return snapshot
 
     def unreleased_memory(self, before: str, after: str) -> MemoryFinding | None:
-        """How much more the last snapshot `after` holds than the last one `before`; None where that is little."""
+        """A finding if the last snapshot `after` has noticeably more memory than the last one `before`; else None."""
         return _growth("unreleased_memory", self._last(before), self._last(after))
 
     def findings(self) -> list[MemoryFinding]:
-        """What stands out, in the order of the snapshots that show it.
+        """All findings, in the order of their snapshots.
 
-        Two snapshots whose labels differ in ``before`` and ``after`` are compared with each other.
+        Two snapshots whose labels differ only in ``before`` and ``after`` are compared with each other.
         """
         found = [*_reserves(self.snapshots), *_pairs(self.snapshots), *_trends(self.snapshots)]
         places = {snapshot.label: place for place, snapshot in enumerate(self.snapshots)}
         return sorted(found, key=lambda finding: places[finding.label])
 
     def reset(self) -> None:
-        """Forget all snapshots."""
+        """Delete all snapshots."""
         self.snapshots.clear()
         self._began = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as plain values, ready for JSON."""
+        """Snapshots and findings as plain values, ready for JSON."""
         return {
             "unit": "bytes",
             "snapshots": [snapshot.to_dict() for snapshot in self.snapshots],
@@ -106,7 +106,7 @@ class MemoryLog:
 
 
 def _reserves(snapshots: Sequence[MemorySnapshot]) -> Iterator[MemoryFinding]:
-    """The largest reserve that was never needed, and the largest that is no longer needed."""
+    """Findings about the largest reserve that was never needed, and the largest that is no longer needed."""
     fragmented: list[MemoryFinding] = []
     held: list[MemoryFinding] = []
     needed = 0
@@ -115,7 +115,7 @@ def _reserves(snapshots: Sequence[MemorySnapshot]) -> Iterator[MemoryFinding]:
         if allocated is None or reserved is None:
             continue
         needed = max(needed, allocated, snapshot.max_allocated_bytes or 0)
-        # An allocator keeps what it once needed: only what it holds beyond that is fragmented.
+        # An allocator keeps what it once needed; only memory beyond that is fragmented.
         if reserved - needed >= LARGE_BYTES and reserved >= FRAGMENTED * needed:
             evidence = {"reserved_bytes": reserved, "most_allocated_bytes": needed, "excess_bytes": reserved - needed}
             fragmented.append(MemoryFinding("fragmentation", snapshot.label, "device", evidence))
@@ -128,7 +128,7 @@ def _reserves(snapshots: Sequence[MemorySnapshot]) -> Iterator[MemoryFinding]:
 
 
 def _pairs(snapshots: Sequence[MemorySnapshot]) -> Iterator[MemoryFinding]:
-    """Each ``after`` that holds noticeably more than the last ``before`` of the same name."""
+    """A finding for each ``after`` with noticeably more memory than the last ``before`` of the same name."""
     starts: dict[str, MemorySnapshot] = {}
     for snapshot in snapshots:
         if "before" in snapshot.label:
@@ -140,7 +140,7 @@ def _pairs(snapshots: Sequence[MemorySnapshot]) -> Iterator[MemoryFinding]:
 
 
 def _trends(snapshots: Sequence[MemorySnapshot]) -> Iterator[MemoryFinding]:
-    """Each label under which the memory was higher every time."""
+    """A finding for each label whose memory grew every time."""
     for label in dict.fromkeys(snapshot.label for snapshot in snapshots):
         same = [snapshot for snapshot in snapshots if snapshot.label == label]
         found = _growth("grows", same[0], same[-1])
@@ -154,7 +154,7 @@ def _trends(snapshots: Sequence[MemorySnapshot]) -> Iterator[MemoryFinding]:
 
 
 def _growth(kind: str, before: MemorySnapshot, after: MemorySnapshot) -> MemoryFinding | None:
-    """How much more the later one holds: on the accelerator if both know that, else in the process."""
+    """A finding about growth between two snapshots: of the accelerator if both have it, else of the process."""
     if before.allocated_bytes is not None and after.allocated_bytes is not None:
         memory, enough, first, last = "device", NOTICEABLE_BYTES, before.allocated_bytes, after.allocated_bytes
     else:

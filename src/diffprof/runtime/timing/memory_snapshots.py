@@ -1,4 +1,4 @@
-"""The memory of the process, and of the accelerator in use."""
+"""Read the memory of the process, and of the accelerator in use."""
 
 from __future__ import annotations
 
@@ -18,33 +18,33 @@ STATUS = Path("/proc/self/status")
 
 @dataclass(frozen=True)
 class MemorySnapshot:
-    """The memory at one moment. The numbers of an accelerator are None where there is none, or it does not say."""
+    """The memory at one moment. Numbers of an accelerator are None without one, or if it does not report them."""
 
     label: str
     seconds: float
-    """Since the first snapshot."""
+    """Seconds since the first snapshot."""
     rss_bytes: int
     peak_rss_bytes: int
-    """Since the process began."""
+    """Peak since the process started."""
     allocated_bytes: int | None = None
     reserved_bytes: int | None = None
     max_allocated_bytes: int | None = None
-    """Since the last snapshot; in the first one, since the process began."""
+    """Peak since the last snapshot; in the first one, since the process started."""
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain values, without those that are not known."""
+        """All known values as a plain dictionary."""
         return {name: value for name, value in vars(self).items() if value is not None}
 
 
 class ProcessMemory(NamedTuple):
-    """Bytes of main memory that the process holds, and the most that it ever held."""
+    """Resident memory of the process, and its peak, in bytes."""
 
     rss: int
     peak_rss: int
 
 
 class AllocatorMemory(NamedTuple):
-    """Bytes of an accelerator's allocator; None where it does not say."""
+    """Bytes of an accelerator's allocator; None for values that it does not report."""
 
     allocated: int | None
     reserved: int | None
@@ -55,14 +55,14 @@ class Allocator(Protocol):
     """The interface to an accelerator's allocator; tests have their own."""
 
     def read(self) -> AllocatorMemory | None:
-        """The present memory, or None while no accelerator is in use."""
+        """The current memory; None if no accelerator is in use."""
 
     def reset_peak(self) -> None:
         """Reset the peak."""
 
 
 class TorchAllocator:
-    """The allocator of the current accelerator of torch, or of that with `index`, without importing torch."""
+    """The allocator of torch's current accelerator, or of that with `index`. Does not import torch."""
 
     def __init__(self, index: int | None = None) -> None:
         self._place = () if index is None else (index,)
@@ -83,7 +83,7 @@ class TorchAllocator:
                 reset(*self._place)
 
     def _read(self, backend: Any, *names: str) -> int | None:
-        """The value of the first of these functions that the backend has; Metal has names of its own."""
+        """The value of the first of these functions that the backend has; names differ on Metal."""
         for name in names:
             if hasattr(backend, name):
                 # Metal has one device, and its functions take none.
@@ -95,7 +95,7 @@ class TorchAllocator:
 def process_memory() -> ProcessMemory:
     """The memory of this process, as the operating system counts it."""
     memory = psutil.Process().memory_info()
-    # The two are not counted at the same moment.
+    # The two values are not read at the same moment.
     return ProcessMemory(memory.rss, max(memory.rss, _peak_rss(memory)))
 
 
@@ -112,7 +112,7 @@ def _peak_rss(memory: Any) -> int:
     if hasattr(memory, "peak_wset"):  # Windows
         return int(memory.peak_wset)
     if STATUS.is_file():
-        # getrusage includes what the process was before it became this program, such as a large parent.
+        # Not getrusage, which includes the memory of the process before exec, such as that of a large parent.
         for line in STATUS.read_text(encoding="utf-8").splitlines():
             if line.startswith("VmHWM:"):
                 return int(line.split()[1]) * 1024

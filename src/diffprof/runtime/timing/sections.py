@@ -1,4 +1,4 @@
-"""Timed sections of code: nested by path, correct in threads and asyncio, and cheap."""
+"""Timed sections of code: nested by path, correct in threads and asyncio, and with low overhead."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _innermost: ContextVar[Section | None] = ContextVar("diffprof_innermost_section"
 
 
 class SectionRecorder:
-    """Times sections into `timings`: on the host with `clock`, and with `device` on the accelerator in use."""
+    """Records the times of sections in `timings`: host time from `clock`, and device time from `device`."""
 
     __slots__ = ("clock", "device", "enabled", "root", "timings")
 
@@ -41,9 +41,9 @@ class SectionRecorder:
         self.timings.call_before_reading(self.device.resolve_all)
 
     def section(self, name: str, sync: bool = False) -> Section | DisabledSection:
-        """A context manager that times what happens inside it; one that does nothing while disabled.
+        """A context manager that times its block; does nothing while the recorder is disabled.
 
-        With `sync` both ends wait for the accelerator, so that the host time is that of the work itself.
+        With `sync`, both ends wait for the accelerator, so that the host time is that of the work itself.
         """
         return Section(self, name, sync) if self.enabled else DISABLED_SECTION
 
@@ -90,7 +90,7 @@ class Section:
         samples.append(nanoseconds)
         if len(samples) >= series.limit:
             series.fold()
-        if kind is not None and kind is not GeneratorExit:  # closing a generator early is no failure
+        if kind is not None and kind is not GeneratorExit:  # closing a generator early is not a failure
             series.add_error()
         self.leave()
 
@@ -100,7 +100,7 @@ class Section:
         return self.nanoseconds / NANOSECONDS
 
     def span_name(self) -> str:
-        """Its name in a trace."""
+        """The name of the section in a trace."""
         return self.name
 
     def enter(self) -> None:
@@ -119,8 +119,8 @@ class Section:
     def leave(self) -> None:
         """Make the section around it the innermost one again."""
         if _innermost.get() is not self:
-            # Generators may leave sections in another order than they entered them. The innermost one skips those
-            # that were left already.
+            # Generators may leave sections in a different order than they entered them, so skip those that were left
+            # already.
             self.state = LEFT_EARLY
             return
         self.state = CLOSED
@@ -131,9 +131,9 @@ class Section:
 
 
 class ResumedSection(Section):
-    """A block of code that pauses, as a generator does: counted once, with the time that it ran.
+    """A section that can pause, as a generator does: recorded once, with the time that it ran.
 
-    Sections inside it pause with it, and are open again when it is resumed.
+    Sections inside it pause and resume with it.
     """
 
     __slots__ = ("_device", "_inside", "_outside")
@@ -150,7 +150,7 @@ class ResumedSection(Section):
         if self._inside is None:
             self.enter()
         else:
-            # Wherever it is resumed, it belongs to where it was started.
+            # Its parent is where it was started, not where it is resumed.
             _innermost.set(self._inside)
             self.extras = extras_of(self)
         self.began = self.recorder.clock()
@@ -166,7 +166,7 @@ class ResumedSection(Section):
         _innermost.set(self._outside)
 
     def finish(self, failed: bool) -> None:
-        """Count it after its last pause, unless it never ran."""
+        """Record it after its last pause, unless it never ran."""
         if self.state == OPEN:
             self.state = CLOSED
             self.series.add(self.nanoseconds)
@@ -176,7 +176,7 @@ class ResumedSection(Section):
 
 
 class Extras:
-    """What a section does beyond reading the host clock: marks on the accelerator, a span in a running trace."""
+    """The extras of a section besides the host clock: marks on the accelerator, and a span in a running trace."""
 
     __slots__ = ("_annotation", "_begin", "_device", "_sync")
 
@@ -200,7 +200,7 @@ class Extras:
 
 
 def extras_of(section: Section) -> Extras | None:
-    """What there is to do for a section, if anything."""
+    """The extras of a section; None if there are none."""
     device = section.recorder.device
     if device.is_searching:
         device.search()
@@ -225,7 +225,7 @@ DISABLED_SECTION = DisabledSection()
 
 
 def annotation(name: str) -> Any:
-    """A span of that name, begun in the running trace; None where there is none. The caller has to end it."""
+    """Begin a span in the running trace, which the caller has to end; None if no trace is running."""
     if _annotate is None:
         return None
     span = _annotate(name)
@@ -234,6 +234,6 @@ def annotation(name: str) -> Any:
 
 
 def annotate_with(annotate: Annotate | None) -> None:
-    """Make every section mark a span in the running trace; None when it ends."""
+    """Make every section a span of the running trace; None when the trace ends."""
     global _annotate
     _annotate = annotate

@@ -1,4 +1,4 @@
-"""The times of named operations, collected from any thread and read as statistics."""
+"""Collect the times of named operations from any thread, and compute their statistics."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ from diffprof.errors import RequestError
 from diffprof.runtime.timing.distributions import NANOSECONDS, Distribution, summary_of
 
 WAITING_SAMPLES = 512
-"""Number of samples that a series collects before it adds them up, which is cheaper than one by one."""
+"""How many samples a series collects before it processes them, which is faster than one by one."""
 MOST_NAMES = 10_000
 FURTHER_NAMES = "(further names)"
-"""The name for everything under a new name, once there are `MOST_NAMES`."""
+"""The name that replaces all new names once there are `MOST_NAMES`."""
 LONGEST_SECONDS = 9_000_000_000
 
 
 class Timings:
-    """Times by name, where a name may be a path (``generate/vae_decode``).
+    """Times by name; a name may be a path (``generate/vae_decode``).
 
-    Safe to use from several threads. Memory is bounded: by `MOST_NAMES` names and by the samples that each keeps.
+    Thread-safe. Memory is bounded by `MOST_NAMES` names and by the number of samples that each keeps.
     """
 
     def __init__(self) -> None:
-        # Reentrant: a finalizer or a signal handler that records something may run while this thread holds it.
+        # Reentrant, because a finalizer or a signal handler of this thread may record something while it is held.
         self._lock = threading.RLock()
         self._series: dict[str, SectionSeries] = {}
         self.root = SectionSeries(self, "")
-        """The parent of sections that are inside no other."""
+        """The parent of outermost sections."""
         self._before_reading: list[Callable[[], None]] = []
 
     def record(self, name: str, seconds: float) -> None:
-        """Add a time that was measured elsewhere; it is kept in whole nanoseconds."""
+        """Add a time that was measured elsewhere; it is rounded to nanoseconds."""
         if not (0 <= seconds <= LONGEST_SECONDS):  # also refuses what is not a number
             raise RequestError(f"{name!r} cannot have taken {seconds!r} seconds; give a time of 0 seconds or more.")
         self.series(name).add(round(seconds * NANOSECONDS))
@@ -42,8 +42,8 @@ class Timings:
     def get_stats(self, name: str) -> dict[str, Any]:
         """Count, total, mean, min, max, median, std, p95 (in seconds) and errors of one operation.
 
-        A bare name stands for all paths that end in it, together, unless something was recorded under the name itself.
-        Where a device was used, ``device`` has the same statistics of the time that its work took there.
+        A name without slashes means all paths that end in it, unless something was recorded under the name itself. If a
+        device was used, ``device`` has the same statistics of device times.
         """
         self._prepare()
         with self._lock:
@@ -60,11 +60,11 @@ class Timings:
         return dict(sorted(found.items(), key=lambda entry: longest_total(entry[1]), reverse=True))
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as plain values, ready for JSON."""
+        """All statistics as plain values, ready for JSON."""
         return {"unit": "seconds", "operations": self.get_all_stats()}
 
     def reset(self) -> None:
-        """Delete everything. A section that is still open is counted when it ends."""
+        """Delete all times. Sections that are still open are recorded when they end."""
         self._prepare()
         with self._lock:
             for series in self._series.values():
@@ -86,13 +86,13 @@ class Timings:
         path = f"{parent.path}/{name}" if parent.path else name
         with self._lock:
             found = self.series(path)
-            # Not kept: one of too many names, and a child of a parent that `reset` no longer reaches.
+            # Not stored, because there are too many names, or the parent was reset.
             if found.path == path and not parent.retired:
                 parent.children[name] = found
             return found
 
     def call_before_reading(self, action: Callable[[], None]) -> None:
-        """Call `action`, which brings in what is still in progress, whenever the statistics are read."""
+        """Call `action` before statistics are read, so that it can add pending times."""
         self._before_reading.append(action)
 
     def _prepare(self) -> None:
@@ -125,16 +125,16 @@ class SectionSeries:
         self._timings = timings
         self.path = path
         self.retired = False
-        """Whether it was reset; sections that were open then still add their times to it."""
+        """Whether it was reset; sections that were open at that time still add their times to it."""
         self.samples: deque[int] = deque()
-        """Nanoseconds that are not added up yet."""
+        """Samples in nanoseconds that are not processed yet."""
         self.limit = WAITING_SAMPLES
         self.children: dict[str, SectionSeries] = {}
-        """The series of sections inside it, by the last part of their path: found without joining a path."""
+        """The series of nested sections, by the last part of their path, so that no path has to be joined."""
         self.host = Distribution()
         self.device = Distribution()
         self.unresolved = 0
-        """How often the device time could not be determined."""
+        """The number of unknown device times."""
         self.errors = 0
 
     def add(self, nanoseconds: int) -> None:
@@ -150,7 +150,7 @@ class SectionSeries:
             self._successor().add_error()
 
     def add_device(self, nanoseconds: int | None) -> None:
-        """Add a time on the device, or None where it could not be determined."""
+        """Add a device time, or None if it is unknown."""
         with self._timings._lock:
             retired = self.retired
             if retired:
@@ -163,7 +163,7 @@ class SectionSeries:
             self._successor().add_device(nanoseconds)
 
     def fold(self, wait: bool = False) -> None:
-        """Add up the collected samples. Without `wait`, they stay for the next time if another thread has the lock."""
+        """Process the collected samples. Without `wait`, they are left for later if another thread has the lock."""
         if not self._timings._lock.acquire(blocking=wait):
             return
         try:
@@ -179,14 +179,14 @@ class SectionSeries:
             successor.fold(wait)
 
     def retire(self) -> None:
-        """Delete what was collected; sections that are still open add to the series that replaces it."""
+        """Delete all samples; sections that are still open add theirs to the series that replaces this one."""
         self.retired = True
         self.limit = 0
         self.samples.clear()
         self.children = {}
 
     def _take(self) -> list[int]:
-        # One by one, each atomic: other threads append at the same time, and no sample may be lost or come twice.
+        # One by one, because each pop is atomic: other threads append meanwhile, and no sample may be lost or repeated.
         return [self.samples.popleft() for _ in range(len(self.samples))]
 
     def _successor(self) -> SectionSeries:
@@ -194,7 +194,7 @@ class SectionSeries:
 
 
 def stats_of(series: Iterable[SectionSeries]) -> dict[str, Any]:
-    """The statistics of several series together."""
+    """The combined statistics of several series."""
     found = list(series)
     device = [each.device for each in found if each.device.count]
     stats: dict[str, Any] = {
@@ -210,6 +210,6 @@ def stats_of(series: Iterable[SectionSeries]) -> dict[str, Any]:
 
 
 def longest_total(stats: dict[str, Any]) -> float:
-    """The longer of host time and device time: work on a device returns to the host at once."""
+    """The longer of host and device time, because launching work on a device returns at once."""
     device = stats.get("device", {"total": 0.0})
     return max(float(stats["total"]), float(device["total"]))

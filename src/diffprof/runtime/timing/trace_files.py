@@ -1,4 +1,4 @@
-"""The files that traces are written to: names, compression, encoding, and what a full disk leaves behind."""
+"""Files of traces: names, compression, encoding, and cleaning up after a full disk."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LONGEST_NAME = 120
 
 
 def create_folder(folder: Path) -> None:
-    """Create the folder for traces, and check that it can be written to: after hours of work would be too late."""
+    """Create the folder for traces, and check in advance that it can be written to."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except FileExistsError as error:
@@ -32,9 +32,9 @@ def create_folder(folder: Path) -> None:
 
 @contextlib.contextmanager
 def truncate_on_failure(folder: Path) -> Iterator[None]:
-    """Empty the files in the folder if the block fails: torch keeps a file open that it could not finish.
+    """Empty the files in the folder if the block fails, because torch keeps unfinished files open.
 
-    Merely deleted, the file would fill the disk until the process ends, and nothing else could be written.
+    Deleting such a file would not free its disk space until the process ends.
     """
     try:
         yield
@@ -45,14 +45,14 @@ def truncate_on_failure(folder: Path) -> Iterator[None]:
 
 
 def ends_with(path: Path, end: bytes) -> bool:
-    """Whether the file ends with these bytes, whitespace aside."""
+    """Whether the file ends with these bytes, ignoring whitespace."""
     with path.open("rb") as file:
         file.seek(max(path.stat().st_size - TAIL_BYTES, 0))
         return file.read().rstrip().endswith(end)
 
 
 def repair_encoding(path: Path) -> bool:
-    """Replace bytes that are not valid UTF-8 by U+FFFD, so that JSON readers accept the file; returns if any were."""
+    """Replace bytes that are not valid UTF-8 by U+FFFD, as JSON readers need it; False if there are none."""
     if _is_utf8(path):
         return False
     repaired = path.with_name(f"{path.name}.utf8")
@@ -87,17 +87,17 @@ def compress(path: Path) -> Path:
 
 
 def safe_file_name(name: str) -> str:
-    """The name of a trace without what would lead out of its folder, or what some system does not allow."""
+    """Remove characters from a trace's name that could leave its folder, or that some systems do not allow."""
     return re.sub(r'[\x00-\x1f<>:"/\\|?*]', "_", name).strip(". ")[:LONGEST_NAME] or "trace"
 
 
 def rank_ending() -> str:
-    """Part of a file name that tells the ranks of one `torchrun` apart; empty for a single process."""
+    """The part of a file name that distinguishes the ranks of `torchrun`; empty for a single process."""
     rank, ranks = os.environ.get("RANK", ""), os.environ.get("WORLD_SIZE", "")
     return f".rank{rank}" if rank.isdigit() and ranks.isdigit() and int(ranks) > 1 else ""
 
 
 def remove_other_form(target: Path) -> None:
-    """Remove an earlier trace of that name in the other form, compressed or not: it would be mistaken for this one."""
+    """Remove an older trace of this name in the other form (compressed or not), to avoid confusion."""
     other = target.with_suffix("") if target.suffix == ".gz" else target.with_name(f"{target.name}.gz")
     other.unlink(missing_ok=True)

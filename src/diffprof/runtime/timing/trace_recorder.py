@@ -1,4 +1,4 @@
-"""Chrome traces by torch.profiler: bounded, with the names of sections in them, and never in the way of the work."""
+"""Record Chrome traces with torch.profiler: bounded, with the names of sections, and without affecting the code."""
 
 from __future__ import annotations
 
@@ -32,24 +32,24 @@ _running: TraceRecording | None = None
 
 
 class TraceError(DiffprofError):
-    """A trace could not be recorded; the traced code ran all the same."""
+    """A trace could not be recorded; the traced code still ran."""
 
 
 class TraceWarning(UserWarning):
-    """Issued when the traced code has ended: there is no trace, or not the one that was expected."""
+    """Issued after the traced code if there is no trace, or not the expected one."""
 
 
 @dataclass(frozen=True)
 class TraceFile:
-    """A trace that was written."""
+    """A written trace."""
 
     path: Path
-    """Ends in ``.json``, or in ``.json.gz`` where it is large; Perfetto and chrome://tracing open both."""
+    """Ends in ``.json``, or in ``.json.gz`` if it is large; Perfetto and chrome://tracing open both."""
     file_bytes: int
     json_bytes: int
-    """Before compression."""
+    """Size before compression."""
     steps: int
-    """Number of recorded steps; code that never calls ``step()`` is one step."""
+    """The number of recorded steps; code that never calls ``step()`` is one step."""
     complete: bool
     """Whether everything was recorded; otherwise only the first active steps were."""
     repaired: bool = False
@@ -61,7 +61,7 @@ class TraceFile:
 
     @property
     def warning(self) -> str | None:
-        """What is unexpected about this trace, if anything."""
+        """A warning about this trace, if there is one."""
         return f"{REPAIRED} {self.path.name}" if self.repaired else None
 
 
@@ -72,7 +72,7 @@ class TraceRecorder:
     `step()`, or with an iteration of an iteration profiler. A trace above `gzip_above_bytes` is compressed, and one
     that is still above `max_bytes` is not kept.
 
-    The code inside is never disturbed. What failed is in `problem`, and a warning at the end says it.
+    Failures do not affect the code inside: they are stored in `problem`, and reported by a warning at the end.
     """
 
     def __init__(
@@ -101,7 +101,7 @@ class TraceRecorder:
         self.traces: list[TraceFile] = []
         """The traces that were written, in order."""
         self.problem: DiffprofError | None = None
-        """Why the last trace was not written."""
+        """Why the last trace was not written; None if it was."""
         self._recording: TraceRecording | None = None
 
     @contextlib.contextmanager
@@ -139,7 +139,7 @@ class TraceRecorder:
         return self._recording, None
 
     def _finish(self, recording: TraceRecording, name: str) -> tuple[DiffprofError | None, str | None]:
-        """Write the trace; returns why that failed, or else what is unexpected about the trace."""
+        """Write the trace; returns the error if that failed, else a warning about the trace."""
         _set_current(None)
         self._recording = None
         try:
@@ -160,7 +160,7 @@ class TraceRecorder:
                 f"The trace {name!r} is empty: recording begins after {self.wait + self.warmup} steps, and "
                 f"{recording.steps_taken} were taken. Call step() after each, or leave out wait and warmup."
             )
-        # In a folder of its own: torch leaves pieces under other names when it cannot finish a file.
+        # In a separate folder, because torch leaves pieces under other names if it cannot finish a file.
         with tempfile.TemporaryDirectory(dir=self.output_dir, prefix=".trace-") as folder:
             file = Path(folder) / f"{safe_file_name(name)}{rank_ending()}.json"
             with truncate_on_failure(Path(folder)):
@@ -205,7 +205,7 @@ class TraceRecording:
         self._annotate_sections()
 
     def step(self) -> None:
-        # torch.profiler belongs to the thread that started it.
+        # torch.profiler can only be used by the thread that started it.
         if threading.get_ident() != self._thread or self._failure is not None:
             return
         try:
@@ -224,7 +224,7 @@ class TraceRecording:
 
     @property
     def has_started(self) -> bool:
-        """Whether the steps before the recording are over."""
+        """Whether the steps before the recording are completed."""
         return self.steps_taken >= self._skipped
 
     @property
@@ -236,7 +236,7 @@ class TraceRecording:
         return not self._skipped and self.steps_taken < self._active
 
     def export(self, path: Path) -> None:
-        """Write the trace; torch does not report a full disk, so the end of the file is checked."""
+        """Write the trace, and check the end of the file, because torch does not report a full disk."""
         self._profile.export_chrome_trace(str(path))
         if not path.is_file() or not ends_with(path, b"}"):
             raise OutputError(f"The trace {path.stem!r} could not be written completely: is the disk full?")
@@ -248,16 +248,16 @@ class TraceRecording:
 
 @contextlib.contextmanager
 def _ignore_undecodable_names() -> Iterator[None]:
-    """Survive an event name that is not valid UTF-8, which torch.profiler now and then records with stacks.
+    """Ignore event names that are not valid UTF-8, which torch.profiler occasionally records with stacks.
 
-    torch fails when it builds its Python events, once recording has ended: the trace itself can still be exported.
+    torch then fails to build its Python events after the recording, but the trace can still be exported.
     """
     with contextlib.suppress(UnicodeDecodeError):
         yield
 
 
 def next_step() -> None:
-    """Mark the end of a step in the trace that is being recorded, if there is one."""
+    """Mark the end of a step in the running trace, if there is one."""
     if _running is not None:
         _running.step()
 
@@ -270,7 +270,7 @@ def _set_current(recording: TraceRecording | None) -> None:
 
 
 def _schedule(torch: Any, wait: int, warmup: int, active: int) -> Callable[[int], Any]:
-    """torch's own schedule warns about a recording without warm-up, which is what a first iteration needs."""
+    """A schedule for torch.profiler. torch's own warns about a recording without warm-up."""
     action = torch.profiler.ProfilerAction
     plan = [action.NONE] * wait + [action.WARMUP] * warmup + [action.RECORD] * (active - 1) + [action.RECORD_AND_SAVE]
     return lambda step: plan[step] if step < len(plan) else action.NONE
