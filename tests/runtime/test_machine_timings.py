@@ -89,7 +89,7 @@ def test_one_thread_is_timed_by_what_the_process_itself_used(monkeypatch: pytest
     ("program", "rate", "reason"),
     [
         ("print(2e11)", 2e11, ""),
-        ("import os, signal; os.kill(os.getpid(), signal.SIGILL)", None, "ended by SIGILL"),
+        ("import os, signal; os.kill(os.getpid(), signal.SIGILL)", None, "killed by SIGILL"),
         ("raise SystemExit('no such dtype')", None, "no such dtype"),
     ],
     ids=["measured", "killed", "refused"],
