@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 import diffprof
+from diffprof.catalogue import own_accelerators
+from diffprof.catalogue.accelerators import find_accelerator
+from diffprof.catalogue.own_accelerators import keep_accelerator
 from diffprof.record.request import Request
 from diffprof.sweeps import evaluate as evaluation
 from diffprof.sweeps.evaluate import evaluate, evaluate_known
@@ -46,3 +52,16 @@ def test_points_of_one_model_have_what_each_of_them_has_by_itself() -> None:
         evaluation._latest_job.clear()
         assert outcome is not None and len(outcome.rows) == len(gpus)
         assert outcome == evaluate_known(Task(request, gpus))
+
+
+def test_an_accelerator_that_was_measured_since_is_the_one_of_the_next_point(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(own_accelerators, "own_file", lambda: tmp_path / "hardware.toml")
+    task = Task(Request(str(stable_diffusion().save(tmp_path / "p.json"))), ("l4",))
+    before = evaluate(task).rows[0]
+    l4 = find_accelerator("l4")
+    keep_accelerator(replace(l4, bandwidth_bytes_per_second=l4.bandwidth_bytes_per_second / 4))
+    after = evaluate(task).rows[0]
+    assert before.seconds is not None and after.seconds is not None
+    assert after.seconds > before.seconds

@@ -91,7 +91,9 @@ class CachingAllocator:
         else:
             address, whole = self._new_segment(size, is_small)
         left = whole - size
-        if left > SMALL_REQUEST or (is_small and left):
+        if not left:
+            self._ends.pop(address + whole, None)
+        elif is_small or left > SMALL_REQUEST:
             rest = address + size
             self._starts[rest] = left
             self._ends[address + whole] = rest
@@ -99,34 +101,37 @@ class CachingAllocator:
             whole = size
         else:
             self._ends.pop(address + whole, None)
-            if left:
-                self._unused[address] = left
+            self._unused[address] = left
         self._taken[address] = whole
         self.allocated += whole
-        self.requested += size
-        if self.requested > self.most_requested:
-            self.most_requested = self.requested
+        requested = self.requested = self.requested + size
+        if requested > self.most_requested:
+            self.most_requested = requested
         return address
 
     def release(self, address: int) -> None:
         """Give a block back to the cache."""
+        starts, ends = self._starts, self._ends
         size = self._taken.pop(address)
         self.allocated -= size
-        self.requested -= size - self._unused.pop(address, 0)
+        self.requested -= size
+        if address in self._unused:
+            self.requested += self._unused.pop(address)
         # Blocks for small requests have exactly their size, others are larger than any of these.
         free = self._small if size <= SMALL_REQUEST else self._large
         end = address + size
-        before = self._ends.pop(address, None)
-        if before is not None:
+        # Asking first is quicker than to pop what is seldom there.
+        if address in ends:
+            before = ends.pop(address)
             del free[bisect_left(free, address - before << ADDRESS_BITS | before)]
             address = before
-        after = self._starts.pop(end, None)
-        if after is not None:
+        if end in starts:
+            after = starts.pop(end)
             del free[bisect_left(free, after << ADDRESS_BITS | end)]
             end += after
         size = end - address
-        self._starts[address] = size
-        self._ends[end] = address
+        starts[address] = size
+        ends[end] = address
         insort(free, size << ADDRESS_BITS | address)
 
     def size_of(self, address: int) -> int:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import statistics
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from diffprof.catalogue.accelerators import find_accelerator
 from diffprof.catalogue.names import resolve
 from diffprof.catalogue.own_accelerators import known_accelerators
 from diffprof.catalogue.recommended_settings import add_recommended
 from diffprof.counting.formulas.registry import registered_operations
+from diffprof.counting.garbage_collection import no_garbage_collection
 from diffprof.errors import DiffprofError, error_summary
 from diffprof.laws.law_file import packaged_law
 from diffprof.laws.programs import OutsideOfLaw
@@ -21,6 +22,7 @@ from diffprof.record.saved_profiles import load_saved, saved_file
 from diffprof.sweeps.records import COUNT, LAW, PROFILE, RUN, Row, Task, TaskOutcome
 
 if TYPE_CHECKING:
+    from diffprof.prediction.device import DeviceModel
     from diffprof.prediction.device_memory import DeviceMemory
     from diffprof.prediction.memory_on_devices import MemoryOnDevices
     from diffprof.prediction.time import Job
@@ -46,9 +48,11 @@ def evaluate_known(task: Task) -> TaskOutcome | None:
     if saved_file(str(task.request.model)) is not None:
         return evaluate(task)
     try:
-        resolved = resolve(task.request.model)
-        profile = profile_by_law(add_recommended(task.request, resolved), resolved)
-        return TaskOutcome(task, tuple(_predicted_rows(task, profile, LAW)))
+        # What a point makes is gone with the next one: the collector would look it over for nothing.
+        with no_garbage_collection():
+            resolved = resolve(task.request.model)
+            profile = profile_by_law(add_recommended(task.request, resolved), resolved)
+            return TaskOutcome(task, tuple(_predicted_rows(task, profile, LAW)))
     except OutsideOfLaw:
         return None
     except DiffprofError as error:
@@ -78,19 +82,42 @@ def _predicted_rows(task: Task, profile: Profile, source: str) -> list[Row]:
     memory = _memory_of(profile) if has_allocations(profile) else None
     if not task.gpus:
         return [replace(row, **_memory_values(memory, device_memory(None)))]
-    from diffprof.prediction.device import basis_of, device_of
     from diffprof.prediction.time import predict_time
 
     job = _job_of(profile)
     rows = []
-    known = known_accelerators()
-    for name in task.gpus:
-        accelerator = find_accelerator(name, known)
-        basis = "measured" if accelerator.measured else basis_of(accelerator)
-        time = predict_time(job, device_of(accelerator), basis)
-        values = {**_memory_values(memory, device_memory(accelerator)), **_time_values(time)}
-        rows.append(replace(row, gpu=accelerator.name, **values))
+    for device in _devices(task.gpus):
+        time = predict_time(job, device.timed, device.basis)
+        values = {**_memory_values(memory, device.memory), **_time_values(time)}
+        rows.append(replace(row, gpu=device.timed.name, **values))
     return rows
+
+
+class _Device(NamedTuple):
+    """An accelerator as time and memory are predicted on it."""
+
+    timed: DeviceModel
+    memory: DeviceMemory
+    basis: str
+
+
+_latest_devices: dict[tuple[str, ...], tuple[object, list[_Device]]] = {}
+"""Those of the last task, which nearly always are those of the next; with the accelerators that were known then."""
+
+
+def _devices(names: tuple[str, ...]) -> list[_Device]:
+    from diffprof.prediction.device import basis_of, device_of
+    from diffprof.prediction.device_memory import device_memory
+
+    known = known_accelerators()
+    if names not in _latest_devices or _latest_devices[names][0] != known:
+        found = [find_accelerator(name, known) for name in names]
+        devices = [
+            _Device(device_of(one), device_memory(one), "measured" if one.measured else basis_of(one)) for one in found
+        ]
+        _latest_devices.clear()
+        _latest_devices[names] = (known, devices)
+    return _latest_devices[names][1]
 
 
 def _profile(request: Request) -> tuple[Profile, str]:
