@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from diffprof.counting.profile import profile_model
+from diffprof.counting.request_profile import count_request
 from diffprof.prediction.device_memory import DeviceMemory
 from diffprof.prediction.memory_simulation import predict_memory
 from diffprof.record.fit import StageMemory
@@ -34,6 +35,13 @@ def test_flux_peaks_in_the_upsampling_of_its_autoencoder() -> None:
     assert (stage.stage, stage.component, stage.module) == ("decode", "vae", "decoder.up_blocks.2.upsamplers.0.conv")
     assert stage.allocated_bytes / GIB == pytest.approx(33.851, rel=0.005)  # published
     assert stage.reserved_bytes / GIB == pytest.approx(36.166, rel=0.01)  # published
+
+
+def test_a_text_encoder_that_is_called_again_has_what_it_keeps_of_the_first_call_beside_it() -> None:
+    kolors = count_request(Request.create("kolors"), use_cache=False)
+    for device in (HOPPER, DeviceMemory("ampere")):
+        stages = predict_memory(kolors, RunSettings(), device)
+        assert all(stage.allocated_bytes <= stage.reserved_bytes for stage in stages)
 
 
 def test_the_parts_of_a_peak_add_up_to_it() -> None:

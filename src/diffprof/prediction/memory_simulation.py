@@ -229,10 +229,13 @@ class MemorySimulation:
             self.allocator.empty_cache()
 
     def _follow(self, call: Call) -> None:
-        """Once for all calls of one cost: from the second on, the allocator has all blocks that are needed."""
+        """Once for all calls of one cost: from the second on, the allocator has all blocks that are needed.
+
+        Unless more is kept by then than there was, as what a text encoder made of the prompt before that of another.
+        """
         before = self.allocator.allocated
         taken = self.followed.get(id(call.cost))
-        if taken is None:
+        if taken is None or before + taken > self.allocator.reserved:
             peak = self.known.follow(CallSimulation(self, call))
             self.followed[id(call.cost)] = peak.allocated - before
             self._note_peak(call, peak)
