@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from diffprof.app.server import application, bind_socket, create_server
+from diffprof.app.context import AppContext
+from diffprof.app.downloads import Downloads
+from diffprof.app.server import _import_gradio, application, bind_socket, create_server
+from diffprof.app.session import Session
 from diffprof.app.setup import Setup
 from tests.browsers import DESKTOP, PATIENCE_MS, Visit, launched_browser, visiting
 from tests.small_pipelines import SMALL_PIPELINES
@@ -88,6 +91,24 @@ class served:
         self.socket.close()
 
 
+Tab = TypeVar("Tab")
+
+
+def build_tab(tab: Callable[[AppContext], Tab], setup: Setup) -> Tab:
+    """A tab that nobody serves: its handlers can be called as Gradio calls them."""
+    gradio = _import_gradio()
+    with gradio.Blocks(analytics_enabled=False) as blocks:
+        return tab(AppContext(setup, Downloads(), gradio.State(Session()), blocks.load))
+
+
+def last_updates(updates: Iterable[dict[Any, Any]]) -> dict[Any, Any]:
+    """What the components of a tab show when a handler has ended."""
+    shown: dict[Any, Any] = {}
+    for update in updates:
+        shown |= update
+    return shown
+
+
 @dataclass
 class Visitor:
     """Somebody who looks at the page, and does what visitors do."""
@@ -131,6 +152,10 @@ class Visitor:
         expect(self.find(name)).to_contain_text([text])
         if not to_come:
             self.rests()
+
+    def sees_chart(self, name: str, text: str = "") -> None:
+        """Wait until the chart is drawn, with the text in it."""
+        expect(self.find(name).locator(".js-plotly-plot:visible")).to_contain_text([text])
 
     def rests(self) -> None:
         """Wait until all that was asked is answered, and the page has had nothing to do for a moment.

@@ -9,7 +9,6 @@ from pathlib import Path
 from playwright.sync_api import expect
 
 import diffprof
-from diffprof.app.tabs.compare import EXAMPLE
 from diffprof.render import numbers
 from tests.app.conftest import OpenPage, Visitor
 
@@ -18,10 +17,12 @@ MODELS = ("sd-2.1-base", "sdxl")
 
 
 def choose_models(visitor: Visitor, *models: str) -> None:
-    """Choose these instead of the two that are chosen as an example."""
-    box = visitor.find("compare-models").locator("input")
-    for _ in EXAMPLE:
+    """Choose these instead of those that are chosen."""
+    field = visitor.find("compare-models")
+    box = field.locator("input")
+    while chosen := field.locator(".token").count():
         box.press("Backspace")
+        expect(field.locator(".token")).to_have_count(chosen - 1)
     for model in models:
         box.fill(model)
         box.press("Enter")
@@ -29,9 +30,23 @@ def choose_models(visitor: Visitor, *models: str) -> None:
     box.press("Tab")
 
 
-def test_two_models_stand_side_by_side(visit: OpenPage) -> None:
+def upload(visitor: Visitor, file: Path) -> None:
+    visitor.find("compare-files").locator("input[type=file]").set_input_files(file)
+    visitor.sees("compare-files", file.name.partition(".")[0])
+
+
+def test_models_and_saved_profiles_stand_side_by_side_and_what_cannot_be_compared_is_rejected_with_a_message(
+    visit: OpenPage, models: Path, tmp_path: Path
+) -> None:
     visitor = visit()
     visitor.tab("Compare")
+    check_models(visitor)
+    check_saved_profile(visitor, diffprof.profile(models / "tiny-sd", num_inference_steps=7), tmp_path)
+    visitor.find("compare-files").get_by_label("Clear").click()
+    check_rejections(visitor, tmp_path)
+
+
+def check_models(visitor: Visitor) -> None:
     choose_models(visitor, *MODELS)
     visitor.press("compare-start")
     one, other = (diffprof.profile(model) for model in MODELS)
@@ -44,7 +59,7 @@ def test_two_models_stand_side_by_side(visit: OpenPage) -> None:
         ("sizes", "pixels of the image"),
         ("steps", "denoising steps"),
     ):
-        expect(visitor.find(f"compare-{figure}").locator(".js-plotly-plot")).to_contain_text(text)
+        visitor.sees_chart(f"compare-{figure}", text)
 
     values = json.loads(visitor.download("compare-links", "Download JSON").read_text())
     assert [row["figures"]["macs"] for row in values["profiles"]] == [one.total.macs, other.total.macs]
@@ -52,35 +67,27 @@ def test_two_models_stand_side_by_side(visit: OpenPage) -> None:
         assert [row["name"] for row in csv.DictReader(file)] == list(MODELS)
 
 
-def test_saved_profiles_are_compared_with_a_model(visit: OpenPage, models: Path, tmp_path: Path) -> None:
-    saved = diffprof.profile(models / "tiny-sd", num_inference_steps=7).save(tmp_path / "seven.json.gz")
-    visitor = visit()
-    visitor.tab("Compare")
+def check_saved_profile(visitor: Visitor, profile: diffprof.Profile, folder: Path) -> None:
+    """A saved profile is compared with a model, without the curves."""
     visitor.find("compare-curves").locator("input").uncheck()
-    visitor.find("compare-files").locator("input[type=file]").set_input_files(saved)
-    visitor.sees("compare-files", "seven")
+    upload(visitor, Path(profile.save(folder / "seven.json.gz")))
     choose_models(visitor, "tiny-sd")
     visitor.type("compare-steps", "8")
     visitor.press("compare-start")
     visitor.sees("compare-answer", "tiny-sd against seven.json.gz")
-    step = diffprof.load(saved).steps.macs
-    visitor.sees("compare-tables", f"-{numbers.exact(step)}")
+    visitor.sees("compare-tables", f"-{numbers.exact(profile.steps.macs)}")
     expect(visitor.find("compare-sizes")).not_to_be_visible()
 
 
-def test_profiles_that_cannot_be_compared_are_rejected_with_a_message(visit: OpenPage, tmp_path: Path) -> None:
-    visitor = visit()
-    visitor.tab("Compare")
+def check_rejections(visitor: Visitor, folder: Path) -> None:
     choose_models(visitor)
     visitor.press("compare-start")
     visitor.sees("compare-message", "Choose at least two models, or upload saved profiles.")
+    expect(visitor.find("compare-answer")).to_have_text("")
 
-    (tmp_path / "broken.json").write_text("{'no': 'json'")
-    visitor.find("compare-files").locator("input[type=file]").set_input_files(tmp_path / "broken.json")
-    visitor.sees("compare-files", "broken")
-    visitor.find("compare-models").locator("input").fill("dit-xl-2-256")
-    visitor.find("compare-models").locator("input").press("Enter")
-    visitor.find("compare-models").locator("input").press("Tab")
+    (folder / "broken.json").write_text("{'no': 'json'")
+    upload(visitor, folder / "broken.json")
+    choose_models(visitor, "dit-xl-2-256")
     visitor.press("compare-start")
     visitor.sees("compare-message", "Cannot read broken.json: it is not valid JSON")
     visitor.type("compare-steps", "many")

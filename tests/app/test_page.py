@@ -10,7 +10,6 @@ import sys
 import urllib.parse
 from pathlib import Path
 
-import pytest
 from playwright.sync_api import expect
 
 import diffprof
@@ -18,8 +17,7 @@ from diffprof.app.downloads import Downloads
 from diffprof.app.layout import MOST_WAITING, REST_SECONDS, build_page
 from diffprof.app.server import POLICY
 from diffprof.app.setup import Setup
-from diffprof.render import charts
-from tests.app.conftest import OpenPage, served
+from tests.app.conftest import OpenPage, Visitor, served
 from tests.browsers import DESKTOP, TELEPHONE
 
 TABS = ("Profile", "Generate", "Compare", "Files", "History")
@@ -57,38 +55,17 @@ CONTRAST = """() => {
 }"""
 
 
-def test_every_tab_fits_every_screen_and_can_be_read_in_both_themes(visit: OpenPage) -> None:
+def test_the_keyboard_is_enough_nobody_else_is_contacted_and_every_tab_fits_every_screen_in_both_themes(
+    visit: OpenPage, address: str
+) -> None:
     visitor = visit()
-    expect(visitor.find("profile-kinds").locator(".ytick text").first).to_be_visible()
-    for width, theme in itertools.product((DESKTOP, TELEPHONE), ("light", "dark")):
-        visitor.page.set_viewport_size({"width": width, "height": 900})
-        visitor.page.emulate_media(color_scheme=theme)  # type: ignore[arg-type]
-        expect(visitor.page.locator("body.dark")).to_have_count(int(theme == "dark"))
-        for tab in TABS:
-            visitor.tab(tab)
-            expect(visitor.page.get_by_role("tab", name=tab)).to_have_attribute("aria-selected", "true")
-            assert visitor.window.overflow == 0, (tab, width)
-            assert visitor.page.evaluate(NAMELESS) == [], tab
-        visitor.tab("Profile")
-        visitor.page.wait_for_function(f"({CONTRAST})() > 4.5")
-        visitor.page.wait_for_function(f"{LEVELS} === {5 if width == DESKTOP else 3}")
+    check_keyboard(visitor)
+    check_hosts(visitor, address)
+    check_screens(visitor)
 
 
-def test_no_other_host_is_contacted_or_linked(visit: OpenPage, address: str) -> None:
-    visitor = visit()
-    expect(visitor.find("profile-attention").locator(".modebar-btn").first).to_be_attached()
-    for tab in TABS:
-        visitor.tab(tab)
-        assert visitor.page.evaluate(OUTSIDE) == [], tab
-    requests = [url for url in visitor.window.all_requests if not url.startswith(("data:", "blob:"))]
-    assert len(requests) > 10
-    assert {urllib.parse.urlsplit(url).netloc for url in requests} == {urllib.parse.urlsplit(address).netloc}
-    titles = visitor.page.locator(".modebar-btn").evaluate_all("all => all.map(one => one.dataset.title)")
-    assert set(titles) == {"Download plot as a PNG", "Zoom", "Pan", "Reset axes"}
-
-
-def test_the_keyboard_is_enough(visit: OpenPage) -> None:
-    visitor = visit()
+def check_keyboard(visitor: Visitor) -> None:
+    """One can see what the keyboard is at, it reaches all in order, and it opens tabs."""
     wanted = ["profile-model", "profile-width", "profile-height", "profile-num_inference_steps", "profile-beside"]
     for name in wanted:
         expect(visitor.find(name).locator("input").first).to_be_enabled()
@@ -106,7 +83,39 @@ def test_the_keyboard_is_enough(visit: OpenPage) -> None:
 
     visitor.page.get_by_role("tab", name="Generate").focus()
     keyboard.press("Enter")
-    expect(visitor.find("generate-prompt")).to_be_visible()
+    visitor.find("generate-prompt").wait_for()
+    visitor.rests()
+    visitor.tab("Profile")
+
+
+def check_hosts(visitor: Visitor, address: str) -> None:
+    """No other host is contacted or linked, and no button of a chart does so."""
+    visitor.find("profile-attention").locator(".modebar-btn").first.wait_for(state="attached")
+    for tab in TABS:
+        visitor.tab(tab)
+        assert visitor.page.evaluate(OUTSIDE) == [], tab
+    requests = [url for url in visitor.window.all_requests if not url.startswith(("data:", "blob:"))]
+    assert len(requests) > 10
+    assert {urllib.parse.urlsplit(url).netloc for url in requests} == {urllib.parse.urlsplit(address).netloc}
+    titles = visitor.page.locator(".modebar-btn").evaluate_all("all => all.map(one => one.dataset.title)")
+    assert set(titles) == {"Download plot as a PNG", "Zoom", "Pan", "Reset axes"}
+    visitor.tab("Profile")
+
+
+def check_screens(visitor: Visitor) -> None:
+    visitor.find("profile-kinds").locator(".ytick text").first.wait_for()
+    for width, theme in itertools.product((DESKTOP, TELEPHONE), ("light", "dark")):
+        visitor.page.set_viewport_size({"width": width, "height": 900})
+        visitor.page.emulate_media(color_scheme=theme)  # type: ignore[arg-type]
+        expect(visitor.page.locator("body.dark")).to_have_count(int(theme == "dark"))
+        for tab in TABS:
+            visitor.tab(tab)
+            expect(visitor.page.get_by_role("tab", name=tab)).to_have_attribute("aria-selected", "true")
+            assert visitor.window.overflow == 0, (tab, width)
+            assert visitor.page.evaluate(NAMELESS) == [], tab
+        visitor.tab("Profile")
+        visitor.page.wait_for_function(f"({CONTRAST})() > 4.5")
+        visitor.page.wait_for_function(f"{LEVELS} === {5 if width == DESKTOP else 3}")
 
 
 def send_request(
@@ -180,18 +189,6 @@ def test_a_file_of_the_machine_is_not_taken_for_an_upload(address: str, tmp_path
     assert b"secret" not in json.dumps(told).encode()
 
 
-def test_an_error_after_the_work_becomes_a_message_and_the_page_stays_usable(
-    visit: OpenPage, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    visitor = visit()
-    with monkeypatch.context() as patch:
-        patch.setattr(charts, "components_chart", lambda profile: 1 // 0)
-        visitor.choose("profile-model", "tiny-sd")
-        visitor.sees("profile-message", "This is a bug in diffprof (ZeroDivisionError)")
-    visitor.choose("profile-model", "tiny-film")
-    visitor.sees("profile-totals", "tiny-film")
-
-
 def test_the_content_security_policy_forbids_other_hosts(address: str) -> None:
     assert send_request(address, "GET", "/").headers["Content-Security-Policy"] == POLICY
 
@@ -210,12 +207,3 @@ def test_an_upload_that_is_too_large_is_rejected(address: str) -> None:
     body = head + b" " * (65 << 20) + b"\r\n--x--\r\n"
     kind = {"Content-Type": "multipart/form-data; boundary=x"}
     assert send_request(address, "POST", "/gradio_api/upload", body=body, headers=kind).status == 413
-
-
-def test_paths_are_opened_where_the_page_was_started_for_it(visit: OpenPage, models: Path) -> None:
-    with served(Setup(port=0, allow_paths=True)) as at:
-        visitor = visit(at=at)
-        visitor.choose("profile-model", f"{models}/../{models.name}/tiny-sd")
-        visitor.sees("profile-totals", "tiny-sd · 32 x 32")
-        visitor.choose("profile-model", "/nowhere/at/all")
-        visitor.sees("profile-message", "There is no folder /nowhere/at/all")
