@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -43,6 +44,12 @@ def browser() -> Iterator[Browser]:
     """
     with launched_browser() as launched:
         yield launched
+
+
+@pytest.fixture(scope="session")
+def page_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where a test writes the page that it opens: under one path for all, the browser compiles equal scripts once."""
+    return tmp_path_factory.mktemp("pages") / "page.html"
 
 
 @contextlib.contextmanager

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.browsers import browser
+from tests.browsers import browser, page_file
 
-__all__ = ["browser"]
+__all__ = ["browser", "page_file"]
 
 # Some virtual machines announce AMX and then refuse its instructions, so that bfloat16 products end the process.
 os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_FP16")

@@ -14,12 +14,11 @@ Write = Callable[[Sequence[Profile]], str]
 
 
 @pytest.fixture
-def written(tmp_path: Path) -> Write:
+def written(page_file: Path) -> Write:
     """Write the report of the profiles to a file, and give its address."""
 
     def write(profiles: Sequence[Profile]) -> str:
-        page = tmp_path / "report.html"
-        page.write_text(report_html(profiles, [f"profile {number}" for number, _ in enumerate(profiles)]), "utf-8")
-        return page.as_uri()
+        page_file.write_text(report_html(profiles, [f"profile {number}" for number, _ in enumerate(profiles)]), "utf-8")
+        return page_file.as_uri()
 
     return write

@@ -138,11 +138,10 @@ def test_names_of_kernels_are_cut_and_many_rows_left_out(read: Read) -> None:
 @pytest.mark.parametrize("name", PAGES)
 @pytest.mark.parametrize(("width", "dark"), [(DESKTOP, False), (TELEPHONE, True)])
 def test_a_page_opens_from_disk_without_a_message_a_request_or_an_overflow(
-    name: str, width: int, dark: bool, browser: Browser, read: Read, tmp_path: Path
+    name: str, width: int, dark: bool, browser: Browser, read: Read, page_file: Path
 ) -> None:
-    page = tmp_path / "page.html"
-    page.write_text(PAGES[name](read), encoding="utf-8")
-    with visiting(browser, page.as_uri(), width, dark) as visit:
+    page_file.write_text(PAGES[name](read), encoding="utf-8")
+    with visiting(browser, page_file.as_uri(), width, dark) as visit:
         see_everything(visit.page)
         assert (visit.messages, visit.requests) == ([], [])
         assert visit.overflow <= 0
@@ -154,10 +153,9 @@ def test_a_page_opens_from_disk_without_a_message_a_request_or_an_overflow(
     assert set(buttons) <= {"Download plot as a PNG", "Zoom", "Pan", "Reset axes"}
 
 
-def test_names_in_a_trace_that_try_to_be_markup_are_text(browser: Browser, read: Read, tmp_path: Path) -> None:
-    page = tmp_path / "page.html"
-    page.write_text(PAGES["hostile"](read), encoding="utf-8")
-    with visiting(browser, page.as_uri()) as visit:
+def test_names_in_a_trace_that_try_to_be_markup_are_text(browser: Browser, read: Read, page_file: Path) -> None:
+    page_file.write_text(PAGES["hostile"](read), encoding="utf-8")
+    with visiting(browser, page_file.as_uri()) as visit:
         see_everything(visit.page)
         text = visit.page.locator("body").inner_text()
         assert visit.page.evaluate("window.hacked") is None
