@@ -6,7 +6,14 @@ import socket
 
 import pytest
 
-from diffprof.app.server import bind_socket, content_policy, is_cross_origin, is_known_host
+from diffprof.app.server import (
+    _import_gradio,
+    _no_type_stubs,
+    bind_socket,
+    content_policy,
+    is_cross_origin,
+    is_known_host,
+)
 from diffprof.app.setup import Setup
 from diffprof.errors import RequestError
 
@@ -80,3 +87,13 @@ def test_a_proxy_may_have_another_name_than_the_page() -> None:
     headers = {"host": "127.0.0.1:7860", "origin": "https://proxy.example:8443"}
     assert is_cross_origin(headers)
     assert not is_cross_origin(headers, ("Proxy.example",))
+
+
+def test_gradio_writes_no_type_stubs_while_it_is_imported() -> None:
+    component = _import_gradio().Button
+    from gradio.component_meta import create_or_modify_pyi
+
+    with _no_type_stubs():
+        create_or_modify_pyi(component, "NoSuchComponent", [])
+    with pytest.raises(ValueError, match="Couldn't find class source code"):
+        create_or_modify_pyi(component, "NoSuchComponent", [])

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import inspect
 import ipaddress
 import logging
 import os
 import re
 import socket
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from diffprof.app.background import stop_all
@@ -194,7 +195,28 @@ def _import_gradio() -> Any:
     # Otherwise it sums up all requests so far after each one, with pandas, for a dashboard that is closed here.
     os.environ["GRADIO_ANALYTICS_CACHE_FREQUENCY"] = str(sys.maxsize)
     try:
-        import gradio
+        with _no_type_stubs():
+            import gradio
     except ImportError as error:
         raise RequestError("The page needs Gradio; install it with `pip install 'diffprof[app]'`.") from error
     return gradio
+
+
+@contextlib.contextmanager
+def _no_type_stubs() -> Iterator[None]:
+    """Keep Gradio from writing type stubs of its components into its own folder, which is half of its import.
+
+    It leaves out components that have no file.
+    """
+    find_file = inspect.getfile
+
+    def find_file_of_others(thing: Any) -> str:
+        if str(getattr(thing, "__module__", "")).startswith("gradio."):
+            raise OSError("no type stubs")
+        return find_file(thing)
+
+    inspect.getfile = find_file_of_others  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        inspect.getfile = find_file
