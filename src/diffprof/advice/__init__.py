@@ -1,1 +1,1 @@
-"""What to do about a generation before it runs: does it fit, how long will it take, what to change; with the views."""
+"""Predictions and advice for a generation: does it fit, how long will it take, what to change; with the views."""

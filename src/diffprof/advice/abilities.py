@@ -1,4 +1,4 @@
-"""What diffusers can do with a denoiser, by its class: caches of its steps, its sequence on several devices."""
+"""Features of diffusers that a denoiser supports, by its class: caches, and context parallelism."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ CACHED_CLASSES = frozenset({
     "Kandinsky5Transformer3DModel", "LTXVideoTransformer3DModel", "MochiTransformer3DModel",
     "QwenImageTransformer2DModel", "WanTransformer3DModel",
 })  # fmt: skip
-"""Those with `enable_cache` whose blocks the first-block cache knows."""
+"""Classes with `enable_cache` whose blocks the first-block cache supports."""
 
 SHARED_CLASSES = frozenset({
     "ChronoEditTransformer3DModel", "Flux2Transformer2DModel", "FluxTransformer2DModel", "HeliosTransformer3DModel",
     "LTX2VideoTransformer3DModel", "LTXVideoTransformer3DModel", "MiniMaxH3Transformer3DModel",
     "QwenImageTransformer2DModel", "WanTransformer3DModel",
 })  # fmt: skip
-"""Those that come with a plan of where their sequence is split."""
+"""Classes that define how their sequence is split over devices."""
 
 
 def can_cache(profile: Profile) -> bool:
-    """Whether diffusers' own cache can skip calls of every denoiser."""
+    """Whether every denoiser supports diffusers' caches."""
     return _are_all(profile, CACHED_CLASSES)
 
 
 def can_share(profile: Profile) -> bool:
-    """Whether diffusers can split the sequence of every denoiser as it is."""
+    """Whether diffusers can split the sequence of every denoiser without a plan by the user."""
     return _are_all(profile, SHARED_CLASSES)
 
 
 def classes_without_plan(profile: Profile) -> list[str]:
-    """Classes of denoisers that could be split with a plan of one's own."""
+    """Classes of denoisers that need a plan by the user to be split."""
     return sorted({part.class_name for part in _denoisers(profile)} - SHARED_CLASSES)
 
 

@@ -1,4 +1,4 @@
-"""What to change about a generation on an accelerator: options that are tried on the record, ranked by a goal."""
+"""Suggest changes to a generation on an accelerator: options are evaluated on the count and ranked by a goal."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MOST_OPTIONS = 16
 
 @dataclass(frozen=True)
 class AdviceRequest:
-    """On what, for what, and within which limits."""
+    """The accelerator, the goal and the limits of a request for advice."""
 
     accelerator: str
     goal: str = TIME
@@ -35,13 +35,13 @@ class AdviceRequest:
     max_seconds: float | None = None
     ram_bytes: int | None = None
     settings: RunSettings = field(default_factory=RunSettings)
-    """How it is run now."""
+    """How the pipeline runs now."""
     usd_per_hour: float | None = None
     file: Path | None = None
-    """Accelerators of one's own."""
+    """A file with the user's own accelerators."""
 
     def check(self) -> None:
-        """Refuse what cannot be meant, before anything is counted."""
+        """Refuse an invalid request before anything is counted."""
         if self.goal not in GOALS:
             raise RequestError(f"Unknown goal {self.goal!r}; use one of {', '.join(GOALS)}.")
         if "," in self.accelerator:
@@ -52,7 +52,7 @@ class AdviceRequest:
 
 
 def advise_source(source: Source, request: AdviceRequest) -> Advice:
-    """The advice for a profile and variants of its request."""
+    """Evaluate variants of a request and its settings, and return the best."""
     request.check()
     if not has_allocations(source.profile):
         raise RequestError(
@@ -93,7 +93,7 @@ def advise_source(source: Source, request: AdviceRequest) -> Advice:
 
 
 def _search(evaluator: Evaluator, base: Plan, source: Source) -> Iterator[Evaluated]:
-    """All plans that are worth a look: ways to keep the weights, with ways to compute, with ways to ask."""
+    """Evaluate all plans that may be worthwhile: combinations of storage, computation and request alternatives."""
     profile = source.profile
     keeping = list(ways_to_keep_weights(profile, base.settings, evaluator.accelerator))
     computing = list(ways_to_compute(profile, base.settings))
@@ -139,7 +139,7 @@ def _tile_plans(
 def _quicker_plans(
     evaluator: Evaluator, plan: Plan, computing: Sequence[Alternative], asking: Sequence[Alternative]
 ) -> Iterator[Evaluated]:
-    """The plan with all that could make it quicker."""
+    """Evaluate the plan combined with alternatives that could make it faster."""
     for faster in _combine(plan, computing, 3):
         alone = evaluator.evaluate(faster)
         if alone is None:
@@ -156,7 +156,7 @@ def _quicker_plans(
 
 
 def _combine(plan: Plan, parts: Sequence[Alternative], most: int) -> list[Plan]:
-    """The plan with every choice of up to this many parts, the one with none first."""
+    """The plan with every combination of up to this many parts, starting with none."""
     plans = [plan]
     for number, part in enumerate(parts):
         added = plan.add(part)
@@ -166,7 +166,7 @@ def _combine(plan: Plan, parts: Sequence[Alternative], most: int) -> list[Plan]:
 
 
 def _nearest(tried: Sequence[Evaluated]) -> list[Evaluated]:
-    """The smallest, then the fastest of those that fit; if none does, the smallest of all. No change is for nothing."""
+    """The smallest plan, then the fastest of those that fit; without changes that have no effect."""
     fitting = [one for one in tried if one.fits]
     smallest = min(fitting or tried, key=lambda one: (one.peak.device_bytes, len(one.plan.parts)))
     fastest = min(fitting, key=lambda one: (one.seconds, len(one.plan.parts)), default=smallest)
@@ -180,7 +180,7 @@ def _is_within(one: Evaluated, request: AdviceRequest) -> bool:
 
 
 def _without_pointless(possible: Sequence[Evaluated], tried: Sequence[Evaluated]) -> list[Evaluated]:
-    """Those of which every part is good for something."""
+    """Leave out plans with a part that improves nothing."""
     by_parts: dict[frozenset[str], Evaluated] = {frozenset(one.plan.names): one for one in possible}
     kept = []
     for one in possible:
@@ -200,7 +200,7 @@ def _is_as_good(one: Evaluated, other: Evaluated) -> bool:
 
 
 def _front(options: Sequence[Evaluated]) -> list[Evaluated]:
-    """Those that no other of the same or less risk beats in time and memory at once."""
+    """The Pareto front: plans that no other of the same or less risk beats in both time and memory."""
     return [one for one in options if not any(_beats(other, one) for other in options if other is not one)]
 
 
@@ -224,9 +224,9 @@ def _rank(one: Evaluated, goal: str) -> tuple[float, float]:
 
 
 def _spread_over_risks(ranked: Sequence[Evaluated]) -> list[Evaluated]:
-    """The best of each risk, so that what risks nothing is not crowded out; ranked as before.
+    """Select the best of each risk, so that plans without risk are not crowded out; the order is kept.
 
-    What takes several devices is another purchase: two of them are enough.
+    Plans with several devices need other hardware: at most two of them are selected.
     """
     distinct: list[Evaluated] = []
     for one in ranked:
@@ -243,23 +243,23 @@ def _spread_over_risks(ranked: Sequence[Evaluated]) -> list[Evaluated]:
 
 MOST_SHARED = 2
 CLOSE, NEAR = 1.03, 1.2
-"""Options that differ by 3 % in one and by less than 20 % in the other of time and memory are alike."""
+"""Options are similar if they differ by 3 % in one of time and memory, and by less than 20 % in the other."""
 
 
 def _is_alike(better: Evaluated, other: Evaluated) -> bool:
-    """Whether one that ranks before another, and risks no more, does about the same."""
+    """Whether a better-ranked plan of no higher risk has about the same time and memory."""
     slower, larger = _ratios(better, other)
     return (slower <= CLOSE and larger <= NEAR) or (slower <= NEAR and larger <= CLOSE)
 
 
 def _is_clearly_better(one: Evaluated, other: Evaluated) -> bool:
-    """Whether one that risks no more is about as good in time or memory, and much better in the other of them."""
+    """Whether a plan of no higher risk is about as good in one of time and memory, and much better in the other."""
     slower, larger = _ratios(one, other)
     return (slower <= CLOSE and larger <= 1 / NEAR) or (slower <= 1 / NEAR and larger <= CLOSE)
 
 
 def _ratios(one: Evaluated, other: Evaluated) -> tuple[float, float]:
-    """Time and memory of one against another; infinite where it risks more, or takes more devices."""
+    """Ratios of time and memory of two plans; infinite if the first has a higher risk or needs more devices."""
     is_riskier = RISKS.index(one.plan.risk) > RISKS.index(other.plan.risk)
     if is_riskier or one.settings.devices > other.settings.devices:
         return math.inf, math.inf
@@ -285,11 +285,11 @@ def advise(
     enable: str | Iterable[str] = (),
     **arguments: Any,
 ) -> Advice:
-    """What to change about one call of a pipeline on an accelerator, ranked by what matters.
+    """Suggest changes to one call of a pipeline on an accelerator, ranked by a goal.
 
     `model` is a name, a hub id, a folder, a saved profile or its file, or a live pipeline; `goal` is time, memory, cost
     or energy; `max_memory` (``"16GB"``, as nvidia-smi shows it) and `max_time` in seconds are limits; `price` is
-    that of an hour. All other arguments are those of the pipeline's own call.
+    dollars per hour. All other arguments are those of the pipeline's own call.
     """
     settings = RunSettings.create(
         offload=offload, quantize=quantize, layerwise=layerwise, attention=attention, compiled=compile

@@ -1,4 +1,4 @@
-"""Other ways to do a generation: each alternative changes the request, the settings, or both."""
+"""Alternatives for a generation: each changes the request, the settings, or both."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ Rewrite = Callable[[Request], Request]
 
 @dataclass(frozen=True)
 class Alternative:
-    """One thing to do otherwise."""
+    """One change of a generation."""
 
     name: str
     group: str
-    """Of one group, only one is done at a time."""
+    """At most one alternative of a group is used."""
     risk: str = NO_RISK
     settings: Mapping[str, object] = field(default_factory=dict)
     rewrite: Rewrite | None = None
-    """None where nothing has to be counted again."""
+    """Changes the request, which needs another count; None if the request stays the same."""
     needs: Callable[[RunSettings], bool] = lambda settings: True
-    """Whether it can be done together with these settings."""
+    """Whether it is compatible with given settings."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Alternatives that are done together."""
+    """A combination of alternatives."""
 
     parts: tuple[Alternative, ...]
     request: Request
@@ -54,7 +54,7 @@ class Plan:
         return max((part.risk for part in self.parts), key=RISKS.index, default=NO_RISK)
 
     def add(self, part: Alternative) -> Plan | None:
-        """The plan with one more alternative; None where they exclude each other."""
+        """The plan with one more alternative; None if they exclude each other."""
         if any(other.group == part.group for other in self.parts) or not part.needs(self.settings):
             return None
         request = self.request if part.rewrite is None else part.rewrite(self.request)
@@ -65,7 +65,7 @@ class Plan:
 
 
 def ways_to_keep_weights(profile: Profile, settings: RunSettings, accelerator: Accelerator) -> Iterator[Alternative]:
-    """Alternatives that take memory off the device and need no other count: offload, and weights in fewer bits."""
+    """Alternatives that reduce device memory without another count: offload, and quantized weights."""
     for step in packed_denoisers(profile, settings):
         if step.name == "layerwise fp8":
             yield Alternative(step.name, DENOISER, LOW, step.settings, needs=lambda own: not own.quantize)
@@ -88,7 +88,7 @@ DENOISER, ENCODERS = "weights of the denoiser", "weights of text encoders"
 
 
 def _quick_products(profile: Profile, settings: RunSettings, accelerator: Accelerator) -> Iterator[Alternative]:
-    """Products in 8 bits are faster where the matrix cores have them, and kernels exist for compiled code."""
+    """8-bit products, which are faster if the matrix cores support them; their kernels need compiled code."""
     denoisers = [slot for slot, part in profile.components.items() if part.role == "denoiser" and part.weight_bytes]
     peaks = accelerator.peak_flops_per_second
     if not denoisers or settings.quantize or settings.layerwise or settings.offload != "none":
@@ -113,12 +113,12 @@ def _is_on_one_device(settings: RunSettings) -> bool:
 
 
 def _is_placed_nowhere(settings: RunSettings) -> bool:
-    """Whether the weights are on one device, all of them, and may be taken off it."""
+    """Whether all weights are on one device, and may be offloaded."""
     return settings.devices == 1 and not settings.drop_text_encoders
 
 
 def ways_to_compute(profile: Profile, settings: RunSettings) -> Iterator[Alternative]:
-    """Alternatives that change how it is computed, and need no other count."""
+    """Alternatives that change the computation without another count."""
     if settings.attention == "math":
         yield Alternative("fused attention", "attention", NO_RISK, {"attention": "sdpa"})
     if not settings.compiled:
@@ -150,7 +150,7 @@ SIZE_ARGUMENTS = ("height", "width", "num_frames", "num_images_per_prompt")
 
 
 def ways_to_ask(profile: Profile, request: Request) -> Iterator[Alternative]:
-    """Alternatives that ask the pipeline for something else, and need another count."""
+    """Alternatives that change the request, and need another count."""
     yield from _fewer_steps(profile)
     if profile.request.pipeline in GUIDED_UNTIL and not request.changes and _is_guided(profile):
         yield Alternative(
@@ -200,13 +200,13 @@ def _images(profile: Profile) -> int:
 
 
 def find_media(profile: Profile) -> str:
-    """What the model makes: image, video or audio; empty for an unknown model."""
+    """The media of the model: image, video or audio; empty for an unknown model."""
     entry = find(profile.request.model)
     return entry.media if entry else ""
 
 
 def siblings(profile: Profile, request: Request) -> Iterator[Alternative]:
-    """Models for the same task that do less work: distilled ones of the family first, then smaller and newer ones."""
+    """Models for the same task with less work: distilled ones of the family first, then smaller and newer ones."""
     own = find(profile.request.model)
     if own is None or not own.task:
         return
@@ -229,13 +229,13 @@ def _lighter(heads: Iterable[Head], own: Entry) -> Iterator[Entry]:
 
 
 def _work(entry: Entry) -> float:
-    """About what one generation costs: parameters of the denoiser times steps."""
+    """The approximate cost of one generation: parameters of the denoiser times steps."""
     steps = entry.recommended.get("num_inference_steps", 40)
     return entry.parameters * (steps if isinstance(steps, int) else 40)
 
 
 def _for_model(entry: Entry, request: Request, profile: Profile) -> Rewrite:
-    """Another model, at the size that the user asked for; all else is what is recommended for it."""
+    """A request for another model at the requested size, with its own recommended settings."""
     recommended = set(profile.request.recommended)
     asked = {
         name: value for name, value in request.arguments.items() if name in SIZE_ARGUMENTS and name not in recommended

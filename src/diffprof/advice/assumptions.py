@@ -1,4 +1,4 @@
-"""What a predicted time takes for granted, in sentences."""
+"""The assumptions of a predicted time, as sentences."""
 
 from __future__ import annotations
 

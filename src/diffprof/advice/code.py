@@ -1,4 +1,4 @@
-"""A program with diffusers that does what a request and its settings say, as lines of Python."""
+"""Write a diffusers program for a request and its settings, as lines of Python."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ ENCODED = {
         *("prompt_embeds", "prompt_attention_mask", "negative_prompt_embeds", "negative_prompt_attention_mask"),
     ),
 }
-"""Pipelines whose prompt can be encoded by itself: what their ``encode_prompt(prompt=...)`` gives, by call argument."""
+"""The call arguments that ``encode_prompt(prompt=...)`` returns, for pipelines that support it separately."""
 
 NEEDS_DUMMY = ("StableDiffusion3Pipeline",)
-"""Pipelines that ask for a second and third prompt."""
+"""Pipelines that require a second and third prompt."""
 
 TORCHAO = {
     "int8": "Int8WeightOnlyConfig", "fp8": "Float8WeightOnlyConfig", "int4": "Int4WeightOnlyConfig",
@@ -49,18 +49,18 @@ GUIDED_UNTIL = {
     "StableDiffusionXLPipeline": ("prompt_embeds", "add_text_embeds", "add_time_ids"),
     "WanPipeline": (),
 }
-"""Pipelines whose guidance a callback can end: tensors of both halves of the batch, of which one half is left."""
+"""Pipelines whose guidance a callback can end, with the tensors of which it keeps half of the batch."""
 
 
 TASK_INPUTS = {
     "image-to-video": ("image",), "image-to-image": ("image",), "image-editing": ("image",), "upscaling": ("image",),
     "control": ("control_image",), "inpainting": ("image", "mask_image"), "video-editing": ("video",),
 }  # fmt: skip
-"""What a pipeline for a task needs besides a prompt."""
+"""The inputs that a pipeline needs for a task, besides a prompt."""
 
 
 def program(profile: Profile, request: Request, settings: RunSettings) -> tuple[str, ...]:
-    """The lines; `settings` name the components of the profile."""
+    """The lines of the program; `settings` refer to the components of the profile."""
     return tuple(_Program(profile, request, settings).lines())
 
 
@@ -167,7 +167,7 @@ class _Program:
             yield from (f"pipe.{slot}.compile()" for slot in self.denoisers)
 
     def _encoding_lines(self) -> Iterator[str]:
-        """Encode the prompt with the text encoders alone on the device, and delete them."""
+        """Encode the prompt with only the text encoders on the device, and delete them."""
         encoders = [slot for slot, part in self.profile.components.items() if part.role == "text_encoder"]
         encoders = [slot for slot in encoders if slot not in self.settings.without]
         names = ENCODED[self.profile.request.pipeline]
@@ -206,12 +206,12 @@ class _Program:
         yield f"result = pipe({', '.join(f'{name}={text}' for name, text in given.items())})"
 
     def _recommended_arguments(self) -> dict[str, Any]:
-        """What the model was counted with because it is recommended: its pipeline has other defaults."""
+        """The recommended arguments with which the model was counted, which differ from the pipeline's defaults."""
         asked = self.profile.request
         return {name: asked.arguments[name] for name in asked.recommended if name in asked.arguments}
 
     def _missing_inputs(self) -> list[str]:
-        """The images and videos that the pipeline needs and that were not given."""
+        """Images and videos that the pipeline needs but that were not given."""
         entry = _entry(self.request)
         names = TASK_INPUTS.get(entry.task, ()) if entry is not None else ()
         defaults = self.profile.request.defaults
@@ -225,7 +225,7 @@ class _Program:
 
 
 def offload_line(settings: RunSettings) -> str:
-    """The pipeline's own switch for a way to offload."""
+    """The line that enables a kind of offload."""
     if settings.offload in ("model", "sequential"):
         return f"pipe.enable_{settings.offload}_cpu_offload()"
     blocks = ""
@@ -252,7 +252,7 @@ def _value(value: Any) -> str:
 
 
 def model_id(request: Request) -> str:
-    """What ``from_pretrained`` takes for the model of a request."""
+    """The argument of ``from_pretrained`` for the model of a request."""
     entry = _entry(request)
     return entry.hub_id if entry is not None and entry.hub_id else str(request.model)
 

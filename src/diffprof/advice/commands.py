@@ -1,4 +1,4 @@
-"""The command line that reproduces a figure, from a request and the settings it is run with."""
+"""Write the command line that reproduces a prediction, from a request and its settings."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from diffprof.record.run_settings import RunSettings
 from diffprof.settings.limits import LIMITS
 
 INPUTS = ("image", "mask_image", "control_image", "video")
-"""Call arguments that have an option of their own for their size."""
+"""Call arguments whose size has its own option."""
 
 
 def command_line(command: str, request: Request, settings: RunSettings, device: Sequence[str] = ()) -> str:
@@ -49,7 +49,7 @@ def _request_words(request: Request) -> Iterator[str]:
 
 
 def is_plain(value: Any) -> bool:
-    """Whether a value can be written down; an object of the program, such as a generator or a tensor, cannot."""
+    """Whether a value can be written as text; objects such as generators or tensors cannot."""
     if isinstance(value, list | tuple):
         return all(map(is_plain, value))
     if isinstance(value, dict):
@@ -67,7 +67,7 @@ def _number(value: float) -> str:
 
 
 def _recommends_more(request: Request) -> bool:
-    """Whether arguments would be added that the request does not have."""
+    """Whether recommended settings would add arguments that the request does not have."""
     try:
         recommended: Mapping[str, Any] = recommended_settings(resolve(request.model))
     except DiffprofError:

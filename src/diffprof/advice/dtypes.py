@@ -1,4 +1,4 @@
-"""The dtype that a model is run in on accelerators that lack its own."""
+"""Choose the dtype for accelerators that do not support that of the model."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ HALF = "float16"
 
 
 def dtype_on(model: Any, dtype: Any, accelerators: Sequence[Accelerator]) -> Any:
-    """The dtype that was asked for; where none was, and no accelerator has the model's own, float16."""
+    """The requested dtype; float16 if none was requested and no accelerator supports that of the model."""
     own = _published_dtype(model) if dtype is None else None
-    # Laws are for the published dtype: another one has to be counted.
+    # Laws only cover the published dtype; another one has to be counted.
     if own is None or not accelerators or find_spec("torch") is None:
         return dtype
     lack = all(own not in each.peak_flops_per_second and HALF in each.peak_flops_per_second for each in accelerators)
@@ -25,7 +25,7 @@ def dtype_on(model: Any, dtype: Any, accelerators: Sequence[Accelerator]) -> Any
 
 
 def dtype_assumption(profile: Profile, accelerator: Accelerator) -> str | None:
-    """What to say where the accelerator lacks the dtype that the model was published in."""
+    """An assumption about an accelerator that does not support the model's published dtype; else None."""
     own = _published_dtype(profile.request.model)
     if own is None or own in accelerator.peak_flops_per_second:
         return None
@@ -41,5 +41,5 @@ def _published_dtype(model: Any) -> str | None:
     try:
         entry = resolve(model).entry
     except (DiffprofError, TypeError):
-        return None  # no name, or none that is known: whoever opens it says so
+        return None  # not a known name; opening it will report an error
     return entry.dtype if entry is not None else None

@@ -1,4 +1,4 @@
-"""The memory and time that a plan needs on an accelerator, both from one profile and each computed once."""
+"""Evaluate the memory and time of plans on an accelerator, sharing intermediate results."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ POINTLESS = 1.02
 """A part that makes neither time nor memory smaller by 2 % is left out."""
 
 MEMORY_GROUPS = ("steps", "guidance")
-"""Alternatives that change no memory while the options are compared; what is shown is worked out for itself."""
+"""Alternatives that are assumed not to change memory during the search; shown options are evaluated exactly."""
 
 
 @dataclass(frozen=True)
 class Evaluated:
-    """A plan and what it takes."""
+    """A plan with its memory and time."""
 
     plan: Plan
     profile: Profile
     settings: RunSettings
-    """By the components of the profile."""
+    """The settings, resolved for the components of the profile."""
     time: PredictedTime
     outcome: Outcome
     results: int
@@ -60,17 +60,17 @@ class Evaluated:
 
     @property
     def seconds(self) -> float:
-        """For one image or video."""
+        """Seconds for one image or video."""
         return self.time.total_seconds / self.results
 
     @property
     def device_seconds(self) -> float:
-        """What is paid for: the time of all devices, for one image or video."""
+        """The summed time of all devices for one image or video, which determines the price."""
         return self.seconds * self.settings.devices
 
 
 class Evaluator:
-    """Works plans out on one accelerator, and remembers what they have in common."""
+    """Evaluates plans on one accelerator, and caches what they have in common."""
 
     def __init__(
         self,
@@ -100,7 +100,7 @@ class Evaluator:
         self._requested = settings
 
     def evaluate(self, plan: Plan) -> Evaluated | None:
-        """What the plan takes; None where the pipeline cannot do it."""
+        """The memory and time of the plan; None if the pipeline does not support it."""
         if id(plan) not in self._evaluated:
             self._evaluated[id(plan)] = (plan, self._evaluate(plan))
         return self._evaluated[id(plan)][1]
@@ -114,7 +114,7 @@ class Evaluator:
         try:
             settings = resolve_settings(profile, plan.settings)
         except RequestError:
-            return None  # another model has other components
+            return None  # another model may have other components
         groups = {part.group for part in plan.parts}
         if ("cache" in groups and not can_cache(profile)) or ("devices" in groups and not can_share(profile)):
             return None  # and other classes
@@ -128,10 +128,10 @@ class Evaluator:
         return (one for _, one in self._evaluated.values() if one is not None)
 
     def is_outdone(self, plan: Plan, without: Evaluated) -> bool:
-        """Whether several images at a time are surely not worth their memory.
+        """Whether several images per call are certainly not worth their memory.
 
-        That is where each takes about as long as one alone, or where another plan that risks no more is quicker and
-        takes less than what the tensors of so many images take by themselves.
+        They are not if each takes about as long as a single image, or if another plan of no higher risk is faster and
+        needs less memory than the tensors of this many images alone.
         """
         profile = self.source.variant(plan.request)
         if profile is None:
@@ -150,9 +150,9 @@ class Evaluator:
         )
 
     def is_outdone_with_tiles(self, plan: Plan, without: Evaluated) -> bool:
-        """Whether another plan is quicker and takes less than this one takes apart from decoding.
+        """Whether another plan is faster and needs less memory than this one outside of decoding.
 
-        What can be done to this one to make it quicker can then be done to the other, too.
+        Anything that makes this plan faster can then be applied to the other, too.
         """
         least = max((stage.device_bytes for stage in without.outcome.stages if stage.stage != DECODE), default=0)
         return any(
@@ -166,7 +166,7 @@ class Evaluator:
         )
 
     def _tensor_bytes(self, profile: Profile) -> int:
-        """The most that is allocated at one time besides weights, however these are kept."""
+        """The peak of allocated memory without weights, which does not depend on how they are stored."""
         if id(profile) not in self._tensors:
             stages = self._outcome(profile, resolve_settings(profile, RunSettings())).stages
             self._tensors[id(profile)] = max(stage.activation_bytes + stage.kept_bytes for stage in stages)
@@ -199,7 +199,7 @@ class Evaluator:
         )
 
     def _alike(self, plan: Plan) -> Profile | None:
-        """The profile without what changes no memory: fewer steps hold no less, until an option is shown."""
+        """The profile without alternatives that do not change memory, such as fewer steps."""
         request = self.source.request
         for part in plan.parts:
             if part.rewrite is not None and part.group not in MEMORY_GROUPS:
@@ -207,7 +207,7 @@ class Evaluator:
         return self.source.variant(request)
 
     def decodes_at_peak(self, plan: Plan) -> bool:
-        """Whether most is allocated, or reserved, while the result of the plan is decoded."""
+        """Whether the peak of allocated or reserved memory is in decoding."""
         found = self.evaluate(plan)
         if found is None:
             return False
@@ -215,7 +215,7 @@ class Evaluator:
         return DECODE in (found.peak.stage, most.stage)
 
     def can_fit(self, plan: Plan) -> bool:
-        """Whether nothing speaks against it yet; saves following the allocator where the answer is clear."""
+        """Whether the plan may fit; a quick check that avoids simulating the allocator if the answer is clear."""
         profile = self.source.profile
         if self._needed is None:
             stages = self._outcome(profile, self._requested).stages
@@ -246,7 +246,7 @@ class Evaluator:
         return self._outcomes[key]
 
     def option(self, one: Evaluated, on_front: bool) -> Option | None:
-        """The plan as it is shown, with its code and the commands that say the figures again; None if it cannot be."""
+        """The plan as an option to show, with its code and commands; None if it cannot be evaluated exactly."""
         profile = self.source.variant(one.plan.request)
         if profile is None:
             return None
@@ -278,7 +278,7 @@ class Evaluator:
         )
 
     def assumptions(self) -> tuple[str, ...]:
-        """Those of the request as it is; the options have those of `fit` and `predict` besides."""
+        """The assumptions of the advice; those of options are listed by `fit` and `predict`."""
         settings = RunSettings()
         timed = assumptions_of(self.source.profile, [self.accelerator], settings)
         kept = memory_assumptions(self.source.profile, settings, self.device)
@@ -296,7 +296,7 @@ class Evaluator:
 
 
 def _other_size(requested: Profile, made: Profile) -> tuple[str, ...]:
-    """The size that another model makes, where it is not the one of the request: it is a part of what is different."""
+    """The size of another model's result as a change, if it differs from the requested size."""
     sizes = [[one.request.value(name) for name in ("num_frames", "height", "width")] for one in (requested, made)]
     if sizes[0] == sizes[1] or requested.request.model == made.request.model:
         return ()

@@ -1,4 +1,4 @@
-"""Whether a generation fits on a device, and what would make it fit: for models, profiles and live pipelines."""
+"""Predict whether a generation fits on a device, and what would make it fit."""
 
 from __future__ import annotations
 
@@ -33,27 +33,27 @@ from diffprof.settings.limits import dtype_name
 
 @dataclass(frozen=True)
 class FitRequest:
-    """What it is to fit on, and how the weights are kept."""
+    """The device, and how the weights are stored."""
 
     accelerator: str | None = None
     memory_bytes: int | None = None
-    """Of a device that is not named."""
+    """The memory of a device that is not named."""
     ram_bytes: int | None = None
     settings: RunSettings = field(default_factory=RunSettings)
     file: Path | None = None
-    """Accelerators of one's own."""
+    """A file with the user's own accelerators."""
     dtype: str | None = None
-    """The dtype that was asked for: an accelerator that lacks it is refused."""
+    """The requested dtype; accelerators that do not support it are refused."""
     with_changes: bool = True
 
     def check(self) -> None:
-        """Refuse an unknown accelerator, or one that lacks the dtype, before anything is counted."""
+        """Refuse an unknown accelerator, or one that does not support the dtype, before anything is counted."""
         _check_dtype(_accelerator(self), self.dtype)
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one set of settings needs."""
+    """The memory that some settings need."""
 
     stages: tuple[StageMemory, ...]
     peak: MemoryPeak
@@ -62,7 +62,7 @@ class Outcome:
 
 
 def fit_profile(profile: Profile, request: FitRequest | None = None, source: Source | None = None) -> Fit:
-    """Whether the generation of a profile fits; a `source` lets it try switches that need another count."""
+    """Predict whether the generation of a profile fits; with a `source`, also try changes that need another count."""
     request = request or FitRequest()
     if not has_allocations(profile):
         raise RequestError(
@@ -122,7 +122,7 @@ def _device_words(request: FitRequest) -> list[str]:
 def _attempt(
     profile: Profile, settings: RunSettings, device: DeviceMemory, ram_bytes: int | None, known: KnownCalls
 ) -> tuple[MemoryPeak, HostMemory] | None:
-    """What the settings need if they fit; None if not."""
+    """The memory that the settings need; None if they do not fit."""
     host = predict_host_memory(profile, settings)
     if ram_bytes is not None and host.peak_bytes > ram_bytes:
         return None
@@ -140,7 +140,7 @@ def outcome_of(
     ram_bytes: int | None,
     known: KnownCalls | None = None,
 ) -> Outcome:
-    """What the settings need, and whether the device and the host have it; `known` calls are not followed again."""
+    """The memory that the settings need, and whether it fits; `known` calls are not simulated again."""
     stages, fits = MemoryOnDevices(profile, settings, known=known).on(device)
     host = predict_host_memory(profile, settings)
     if ram_bytes is not None and host.peak_bytes > ram_bytes:
@@ -166,7 +166,7 @@ def _check_dtype(accelerator: Accelerator | None, dtype: str | None) -> None:
 
 
 def _check_memory(profile: Profile, device: DeviceMemory) -> None:
-    """Refuse a device that cannot hold one layer, or has not even space for its context."""
+    """Refuse a device that cannot hold the largest layer, or not even its own context."""
     capacity = device.capacity_bytes
     if capacity is None:
         return
@@ -185,7 +185,7 @@ def _check_memory(profile: Profile, device: DeviceMemory) -> None:
 
 
 def memory_assumptions(profile: Profile, settings: RunSettings, device: DeviceMemory) -> tuple[str, ...]:
-    """What predicted memory takes for granted, in sentences."""
+    """The assumptions of predicted memory, as sentences."""
     lines = [
         f"the CUDA context takes {device.context_bytes // 1024**2} MiB, as usual for "
         f"{device.architecture or 'recent devices'}",
@@ -236,11 +236,11 @@ def fit(
     enable: str | Sequence[str] = (),
     **arguments: Any,
 ) -> Fit:
-    """Whether one call of a pipeline fits on an accelerator, where its peak is, and what would make it fit.
+    """Predict whether one call of a pipeline fits on an accelerator, where its peak is, and what would make it fit.
 
     `model` is a name, a hub id, a folder, a saved profile or its file, or a live pipeline; `gpu` is the name of an
-    accelerator, or `memory` what a device has (``"24GB"``, or bytes). All other arguments are those of the pipeline's
-    own call.
+    accelerator, or `memory` the memory of a device (``"24GB"``, or bytes). All other arguments are those of the
+    pipeline's own call.
     """
     settings = RunSettings.create(
         offload=offload, use_stream=use_stream, blocks_per_group=blocks_per_group, quantize=quantize,

@@ -1,4 +1,4 @@
-"""What would make a generation fit: the smallest changes, alone and together, in order of what they cost in time."""
+"""Find changes that make a generation fit: the smallest ones, alone and combined, ordered by their cost in time."""
 
 from __future__ import annotations
 
@@ -27,38 +27,38 @@ MOST_CHANGES, ENOUGH_CHANGES = 6, 2
 TILING = "vae_tiling"
 LAYERWISE_DTYPE = "float8_e4m3fn"
 SMALL_SHARE = 0.05
-"""Of all weights: a component with fewer is not worth packing."""
+"""A component with a smaller share of all weights is not worth quantizing."""
 
 SLOWDOWNS = {
     TILING: 1.05, "drop_text_encoders": 1.001, "layerwise": 1.1, "torchao:int8": 1.2, "bitsandbytes:nf4": 1.25,
     "model": 1.5, "group": 1.8, "group-leaf": 1.8, "sequential": 6.0,
 }  # fmt: skip
-"""What is tried first, and what is said where no accelerator is named that could be asked how long it takes."""
+"""Typical slowdowns: they set the order of attempts, and are shown if no accelerator is named."""
 
 
 @dataclass(frozen=True)
 class Step:
-    """One change: what it is called, and what it does to the settings."""
+    """One change: its name, and its effect on the settings."""
 
     name: str = ""
     slowdown: float = 1.0
     settings: Mapping[str, object] = field(default_factory=dict)
     enable: tuple[str, ...] = ()
     covers: tuple[str, ...] = ()
-    """Milder changes of the same: where one of them is enough, this one is not needed."""
+    """Weaker changes of the same kind; if one of them is enough, this one is not needed."""
 
 
 @dataclass(frozen=True)
 class NeededMemory:
-    """What each stage takes as it is, and what the device has."""
+    """The memory of each stage without changes, and that of the device."""
 
     stages: tuple[StageMemory, ...]
     capacity: int | None
 
     def can_fit(self, profile: Profile, steps: Sequence[Step], settings: RunSettings) -> bool:
-        """Whether nothing speaks against it yet: weights that must be there, and tensors that no change makes smaller.
+        """Whether the changes may be enough, judging by required weights and by tensors that no change makes smaller.
 
-        It saves following the allocator where the answer is clear.
+        A quick check that avoids simulating the allocator if the answer is clear.
         """
         if self.capacity is None or settings.offload not in ("none", "model"):
             return True
@@ -95,14 +95,14 @@ def changes_that_fit(
     needed: NeededMemory,
     device: Sequence[str] = (),
 ) -> tuple[Change, ...]:
-    """The smallest changes with which the generation fits, the quickest first; a larger one only if it is needed.
+    """The smallest changes with which the generation fits, the fastest first.
 
     `device` are the options that name the device, for the command of each change.
     """
     clock = _Clock(source.profile, settings, accelerator)
     found: list[tuple[Sequence[Step], Change]] = []
     combinations = sorted(_combinations(source.profile, settings), key=usual_slowdown)
-    # What has to be counted again takes seconds: it comes last, and only where there is hardly anything else.
+    # Changes that need another count take seconds, so they come last, and only if there is hardly anything else.
     for steps in sorted(combinations, key=_needs_a_count):
         if len(found) == MOST_CHANGES or (len(found) >= ENOUGH_CHANGES and _needs_a_count(steps)):
             break
@@ -127,7 +127,7 @@ def _try_change(
     clock: _Clock,
     device: Sequence[str],
 ) -> Change | None:
-    """What these steps together make of the generation; None where it does not fit with them."""
+    """The change that these steps make together; None if the generation still does not fit."""
     changed = settings_after(settings, steps)
     if not needed.can_fit(source.profile, steps, changed):
         return None
@@ -151,13 +151,13 @@ def _try_change(
 
 
 def _is_part(smaller: Sequence[Step], larger: Sequence[Step]) -> bool:
-    """Whether the smaller set does all that is needed, so that the larger does more than that."""
+    """Whether the smaller set of steps is contained in the larger, which is then unnecessary."""
     names = {name for step in larger for name in (step.name, *step.covers)}
     return all(step.name in names for step in smaller)
 
 
 def usual_slowdown(steps: Sequence[Step]) -> float:
-    """About how many times as long it takes on no accelerator in particular."""
+    """The typical slowdown of these steps on no particular accelerator."""
     slowdown = 1.0
     for step in steps:
         slowdown *= step.slowdown
@@ -165,7 +165,7 @@ def usual_slowdown(steps: Sequence[Step]) -> float:
 
 
 def settings_after(settings: RunSettings, steps: Sequence[Step]) -> RunSettings:
-    """The settings with the changes made."""
+    """The settings after applying the steps."""
     for step in steps:
         given = dict(step.settings)
         for name in ("quantize", "layerwise"):
@@ -188,13 +188,13 @@ def _combinations(profile: Profile, settings: RunSettings) -> Iterator[tuple[Ste
         is_grouped = combination[3].name in ("offload group", "offload group-leaf", "offload sequential")
         is_packed = combination[1] is not nothing or combination[2] is not nothing
         is_dropped = "drop_text_encoders" in combination[2].settings and combination[3] is not nothing
-        # Group and sequential offload leave too little on the device for the form of the weights to matter.
+        # With group and sequential offload, too few weights are on the device for quantization to matter.
         if steps and not (is_grouped and is_packed) and not is_dropped:
             yield steps
 
 
 def packed_denoisers(profile: Profile, settings: RunSettings) -> Iterator[Step]:
-    """The denoisers in fewer bits: 8, as a switch of diffusers has it, then 4."""
+    """Steps that store the denoisers in 8 bits (a feature of diffusers), then in 4."""
     slots = [slot for slot in _large(profile, "denoiser") if slot not in settings.quantize]
     if not slots or any(slot in settings.layerwise for slot in slots):
         return
@@ -208,7 +208,7 @@ def packed_denoisers(profile: Profile, settings: RunSettings) -> Iterator[Step]:
 
 
 def packed_encoders(profile: Profile, settings: RunSettings) -> Iterator[Step]:
-    """Text encoders that are deleted after use, or in fewer bits; they run once, so that it costs hardly any time."""
+    """Steps that delete the text encoders after use, or quantize them; they run once, so this takes little time."""
     if settings.drop_text_encoders:
         return
     slots = [slot for slot in _large(profile, "text_encoder") if slot not in settings.quantize]
@@ -243,7 +243,7 @@ def _large(profile: Profile, role: str) -> list[str]:
 
 
 class _Clock:
-    """How many times as long a change takes: as `diffprof predict` says, where the accelerator is known."""
+    """Predicts the slowdown of a change, if the accelerator is known."""
 
     def __init__(self, profile: Profile, settings: RunSettings, accelerator: Accelerator | None) -> None:
         self.requested = (profile, settings)
@@ -263,7 +263,7 @@ class _Clock:
     def _device(self) -> DeviceModel:
         from diffprof.prediction.device import device_of
 
-        assert self.accelerator is not None, "asked only where it is known"
+        assert self.accelerator is not None, "called only if it is known"
         return device_of(self.accelerator)
 
     def _seconds(self, profile: Profile, settings: RunSettings) -> float:

@@ -1,4 +1,4 @@
-"""How long a generation takes on accelerators: for models, profiles and live pipelines."""
+"""Predict how long a generation takes on accelerators."""
 
 from __future__ import annotations
 
@@ -30,23 +30,23 @@ from diffprof.settings.limits import dtype_name
 
 @dataclass(frozen=True)
 class PredictionRequest:
-    """On which accelerators, and how the pipeline is run there."""
+    """The accelerators, and how the pipeline runs on them."""
 
     accelerators: tuple[str, ...] = ()
-    """Names; empty for the usual ones, or for the machine of the measured run."""
+    """Names of accelerators; empty for the usual ones, or for the machine of the measured run."""
     settings: RunSettings = field(default_factory=RunSettings)
     usd_per_hour: Mapping[str, float] = field(default_factory=dict)
-    """Accelerator: price; ``""`` for every other."""
+    """Dollars per hour by accelerator; the price under ``""`` is for all others."""
     file: Path | None = None
-    """Accelerators of one's own."""
+    """A file with the user's own accelerators."""
     dtype: str | None = None
-    """The dtype that was asked for: an accelerator that lacks it is refused."""
+    """The requested dtype; accelerators that do not support it are refused."""
 
 
 def predict_profile(
     profile: Profile, request: PredictionRequest | None = None, measured: Profile | None = None
 ) -> Prediction:
-    """How long the generation of a profile takes; a `measured` run corrects the prediction for its machine."""
+    """Predict the time of a profile's generation; a `measured` run corrects the prediction for its machine."""
     request = request or PredictionRequest()
     known = known_accelerators(request.file)
     calibration = calibrate_on(measured, known) if measured is not None else None
@@ -71,7 +71,7 @@ def predict_profile(
 
 
 def check_request(request: PredictionRequest) -> None:
-    """Refuse accelerators that are not known, or lack the dtype, before anything is counted."""
+    """Refuse accelerators that are unknown, or do not support the dtype, before anything is counted."""
     if request.accelerators and ALL not in request.accelerators:
         for name in request.accelerators:
             _check_dtype(find_accelerator(name, known_accelerators(request.file)), request.dtype)
@@ -137,7 +137,7 @@ def predict(
     enable: Sequence[str] = (),
     **arguments: Any,
 ) -> Prediction:
-    """How long one call of a pipeline takes on accelerators, without having any of them.
+    """Predict how long one call of a pipeline takes on accelerators, which need not be present.
 
     `model` is a name, a hub id, a folder, a saved profile or its file, or a live pipeline; `gpu` are names of
     accelerators; `profile` is a measured run that corrects the prediction for its machine. All other arguments are

@@ -1,4 +1,4 @@
-"""How the cost of a model grows with size, steps and prompt, read off its law."""
+"""Show how the cost of a model grows with size, steps and prompt, from its law."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from diffprof.record.request import Request
 
 CURVE_SIDES = (256, 384, 512, 640, 768, 896, 1024, 1280, 1536, 1792, 2048)
 COUNTED_SIDES = (512, 768, 1024, 1536)
-"""Few, as each takes a second or more."""
+"""Only a few sizes, because each takes a second or more."""
 HALF = 0.5
 NUMBERS = ("height", "width", "num_frames", "num_images_per_prompt", "num_inference_steps")
 STEPS = "num_inference_steps"
@@ -43,7 +43,7 @@ class ComponentLaw:
 
 @dataclass(frozen=True)
 class CurvePoint:
-    """What a generation of one size costs."""
+    """The cost of a generation at one size."""
 
     height: int
     width: int
@@ -59,7 +59,7 @@ class CurvePoint:
 
 @dataclass(frozen=True)
 class FramesPoint:
-    """What a video of one length costs."""
+    """The cost of a video of one length."""
 
     frames: int
     macs: int
@@ -72,7 +72,7 @@ class FramesPoint:
 
 @dataclass(frozen=True)
 class StepsPoint:
-    """What a generation with one number of steps costs."""
+    """The cost of a generation with one number of steps."""
 
     steps: int
     macs: int
@@ -88,26 +88,26 @@ class Scaling(Displayed):
     components: tuple[ComponentLaw, ...]
     variables: tuple[Variable, ...]
     curve: tuple[CurvePoint, ...]
-    """Squares, where the law was proved; empty where the model has no height and width."""
+    """Square sizes for which the law was proved; empty if the model has no height and width."""
     doubled: Mapping[str, float]
-    """For each number that can be doubled within what was proved: by how much the MACs grow."""
+    """The factor by which the MACs grow if a number is doubled, for each number for which that was proved."""
     half_attention_side: int | None
     """The smallest square of the curve in which attention is more than half of the MACs."""
     domain: Mapping[str, str]
     versions: Mapping[str, str]
     frames: tuple[FramesPoint, ...] = ()
-    """Lengths of a video at the size of the request, where the law was proved."""
+    """Lengths of a video at the requested size for which the law was proved."""
     steps: tuple[StepsPoint, ...] = ()
-    """Numbers of steps, everything else as requested."""
+    """Numbers of steps, with everything else as requested."""
     counted_because: str | None = None
-    """Why there is no formula: the curve was counted, size by size."""
+    """Why there is no formula, and the curve was counted instead."""
 
     def __repr__(self) -> str:
         return f"<Scaling of {self.model}: {len(self.curve)} sizes, {len(self.steps)} numbers of steps>"
 
     @property
     def resolution_power(self) -> float | None:
-        """The power of the side that the MACs grow with, between the two largest squares of the curve."""
+        """The exponent with which the MACs grow with the side, between the two largest squares of the curve."""
         if len(self.curve) < 2:
             return None
         small, large = self.curve[-2:]
@@ -115,7 +115,7 @@ class Scaling(Displayed):
 
 
 def scale_model(request: Request, progress: Progress | None = None) -> Scaling:
-    """How the cost of the model grows around a request; counted at a few sizes where no law was proved for it."""
+    """Show how the cost of a model grows around a request; without a proved law, a few sizes are counted."""
     resolved = resolve(request.model)
     law = packaged_law(resolved.name) if resolved.place is Place.catalogue else None
     complete = add_recommended(request)
@@ -144,7 +144,7 @@ def scale_model(request: Request, progress: Progress | None = None) -> Scaling:
 
 
 def _argument(law: Law, number: str) -> str:
-    """What a number of the law is called in the call of the pipeline."""
+    """The call argument for a number of the law."""
     return number if number == "tokens" else law.sources.get(number, number)
 
 
@@ -185,7 +185,7 @@ def _scale_by_counting(request: Request, reason: str, progress: Progress | None)
 
 
 def _count_with(request: Request, arguments: Mapping[str, int], progress: Progress | None) -> Profile | None:
-    """None where the pipeline does not take these arguments."""
+    """Count with other arguments; None if the pipeline does not accept them."""
     try:
         return count_request(request.with_arguments(arguments), progress=progress)
     except (PipelineError, RequestError):
@@ -199,7 +199,7 @@ def _point_of(profile: Profile, side: int) -> CurvePoint:
 
 
 def _frames(law: Law, request: Request, numbers: Mapping[str, int]) -> Iterator[FramesPoint]:
-    """The ends of what was proved, the request and lengths between them."""
+    """The limits of the proved range, the requested length, and lengths in between."""
     if "num_frames" not in numbers:
         return
     tried = {numbers["num_frames"]}
@@ -217,7 +217,7 @@ def _frames(law: Law, request: Request, numbers: Mapping[str, int]) -> Iterator[
 
 
 def _steps(law: Law, request: Request, numbers: Mapping[str, int]) -> Iterator[StepsPoint]:
-    """Usual numbers of steps and that of the request, where the law was proved."""
+    """Common numbers of steps and the requested one, if the law was proved for them."""
     if STEPS not in numbers:
         return
     for steps in sorted({*USUAL_STEPS, numbers[STEPS]}):
@@ -227,7 +227,7 @@ def _steps(law: Law, request: Request, numbers: Mapping[str, int]) -> Iterator[S
 
 
 def _components(program: Program) -> Sequence[ComponentLaw]:
-    """In the order of their first call."""
+    """The laws of the components, in the order of their first calls."""
     found: dict[str, list[Polynomial]] = {}
     for (component, _), sums in zip(program.cost_calls, program.sums, strict=True):
         calls = program.table.polynomial(sums.calls)
@@ -246,7 +246,7 @@ def _curve(law: Law, request: Request) -> Sequence[CurvePoint]:
 
 
 def _point(law: Law, request: Request, side: int) -> CurvePoint | None:
-    """None where the law was not proved."""
+    """A point of the curve; None if the law was not proved there."""
     try:
         profile = law.profile(request)
     except OutsideOfLaw:
@@ -274,7 +274,7 @@ def _total_macs(law: Law, request: Request, numbers: Mapping[str, int]) -> int |
 
 
 def simplify(polynomial: Polynomial, variables: Sequence[Variable]) -> dict[Monomial, Fraction]:
-    """The polynomial where every division comes out even: in the numbers themselves instead of their parts."""
+    """The polynomial for sizes that divide evenly, in terms of the numbers themselves."""
     known = {variable.name: variable for variable in variables}
     total: dict[Monomial, Fraction] = {}
     for monomial, coefficient in polynomial.items():

@@ -1,4 +1,4 @@
-"""Amounts of memory as people write them."""
+"""Parse amounts of memory."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from diffprof.errors import RequestError
 
 _SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?)i?b?\s*", re.IGNORECASE)
 LEAST_BYTES = 2**20
-"""A plain number below it was surely not meant in bytes."""
+"""A smaller number without a unit was certainly not meant in bytes."""
 _POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
 
 
 def parse_memory(name: str, text: str | int | None) -> int | None:
-    """Bytes: ``24GB`` and ``24GiB`` are the same, 24 x 1024³, as memory is sold; a plain number is bytes."""
+    """Parse bytes: ``24GB`` and ``24GiB`` are both 24 x 1024³, as memory is sold; a plain number is bytes."""
     if text is None:
         return None
     if isinstance(text, int) and not isinstance(text, bool):
@@ -31,7 +31,7 @@ def parse_memory(name: str, text: str | int | None) -> int | None:
 
 
 def memory_option(name: str, size: int | None) -> list[str]:
-    """The words of a command that give this amount, as a user would write it: ``--memory 24GB``."""
+    """The option for an amount of memory, as a user would write it: ``--memory 24GB``."""
     if size is None:
         return []
     unit = next((unit for unit in "TGM" if size % 1024 ** _POWERS[unit.lower()] == 0), None)

@@ -1,4 +1,4 @@
-"""The one place where advice gets profiles from: of a model, and of variants of a request."""
+"""Provide the profiles of a model and of variants of a request."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from diffprof.record.saved_profiles import load_saved, saved_file
 
 @dataclass(frozen=True)
 class Source:
-    """A profile, the request for it, and a way to have the profiles of other requests; each is counted once."""
+    """A profile, its request, and a function that counts other requests; each is counted once."""
 
     profile: Profile
     request: Request
@@ -24,7 +24,7 @@ class Source:
     _known: dict[str, Profile | None] = field(default_factory=dict)
 
     def variant(self, request: Request) -> Profile | None:
-        """The profile of another request; None where the pipeline cannot do what it asks for."""
+        """The profile of another request; None if the pipeline does not support it."""
         if request == self.request:
             return self.profile
         key = repr(request)
@@ -32,11 +32,11 @@ class Source:
             try:
                 self._known[key] = self._share_costs(self.count(request))
             except DiffprofError:
-                self._known[key] = None  # the pipeline has no such switch, size or argument
+                self._known[key] = None  # the pipeline has no such feature, size or argument
         return self._known[key]
 
     def _share_costs(self, profile: Profile) -> Profile:
-        """The profile with the costs of those before it where they are equal: what they take is worked out once."""
+        """Replace costs by equal ones of earlier profiles, so that their predictions are computed once."""
         known = [profile for profile in (self.profile, *self._known.values()) if profile is not None]
         if profile.request.model != self.profile.request.model:
             return profile
@@ -54,7 +54,7 @@ class Source:
 
 
 def is_same_cost(one: Cost, other: Cost) -> bool:
-    """Whether two calls execute the same and hold the same memory; sums first, as tables have to be worked out."""
+    """Whether two calls have the same operations and allocations; sums are compared first, because they are cheap."""
     return (
         one.work == other.work
         and one.peak_live_bytes == other.peak_live_bytes
@@ -66,7 +66,7 @@ def is_same_cost(one: Cost, other: Cost) -> bool:
 def open_source(
     model: Any, arguments: Mapping[str, Any] | None = None, progress: Progress | None = None, **options: Any
 ) -> Source:
-    """The source of a name, folder, hub id, saved profile, its file, or live pipeline.
+    """Open the source for a name, folder, hub id, saved profile, its file, or live pipeline.
 
     `arguments` and `options` are those of `diffprof.profile`; a saved profile has its own.
     """
@@ -81,14 +81,14 @@ def open_source(
 
 
 def source_of_request(request: Request, progress: Progress | None = None) -> Source:
-    """The source of a model by its name."""
+    """The source for a request of a model by its name."""
     from diffprof.counting.request_profile import count_request
 
     return source_of_profile(count_request(request, progress=progress))
 
 
 def source_of_profile(profile: Profile) -> Source:
-    """The source that a profile is: variants are counted by its model's name."""
+    """The source for a profile; variants are counted with its model's name."""
     from diffprof.counting.request_profile import count_request
 
     def count(request: Request) -> Profile:
@@ -96,7 +96,7 @@ def source_of_profile(profile: Profile) -> Source:
             raise RequestError("This profile was made from a live pipeline, which cannot be opened by name.")
         return count_request(request)
 
-    # What was recommended is among the arguments already.
+    # Recommended settings are already among the arguments.
     return Source(profile, profile.request.as_request(profile.request.model), count)
 
 

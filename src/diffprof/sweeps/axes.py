@@ -24,19 +24,19 @@ PLURALS = {
     "dtypes": "dtype",
     "gpus": "gpu",
 }
-"""Either can be written."""
+"""Singular forms that are accepted for each axis."""
 
 KNOWN = ("models", "sizes", "heights", "widths", "frames", "steps", "guidances", "batches", "dtypes", "gpus")
 
 MOST_VALUES = 100_000
-"""Of one range: more than that is a slip of the pen."""
+"""The most values of one range; more are surely a typo."""
 
 _RANGE = re.compile(r"(-?[\d.]+?)\.\.(-?[\d.]+?)(?::([\d.]+))?")
 _SIZE = re.compile(r"(\d+)x(\d+)", re.ASCII)
 
 
 def parse_sweep(words: Sequence[str], base: Request, measurement: SweepMeasurement | None = None) -> Sweep:
-    """The sweep that the words of a command line spell; `base` is what all its requests have in common."""
+    """Parse the arguments of the command line; `base` has what all requests share."""
     values: dict[str, str] = {}
     for word in words:
         name, equals, text = word.partition("=")
@@ -51,7 +51,7 @@ def parse_sweep(words: Sequence[str], base: Request, measurement: SweepMeasureme
 
 
 def create_sweep(base: Request, measurement: SweepMeasurement | None = None, **axes: Any) -> Sweep:
-    """The sweep over these values: a value, a text such as ``512..2048:64``, or several of both."""
+    """Create a sweep over axes; each is a value, a string such as ``512..2048:64``, or a list of both."""
     listed = {PLURALS.get(name, name): _list(values) for name, values in axes.items() if values is not None}
     models = tuple(str(model) for model in listed.pop("model", ()))
     if not models or not all(models):
@@ -75,7 +75,7 @@ def create_sweep(base: Request, measurement: SweepMeasurement | None = None, **a
 
 
 def _accelerators(names: list[str]) -> tuple[str, ...]:
-    """Their own names, each once; ``all`` for every one that is known."""
+    """Distinct short names of accelerators; ``all`` means every known one."""
     known = known_accelerators()
     if names == ["all"]:
         return tuple(entry.name for entry in known)
@@ -100,7 +100,7 @@ def _numbers(name: str, argument: str, value: Any) -> Iterable[Any]:
 
 
 def _range(name: str, first: Any, last: Any, step: str | None) -> Iterable[Any]:
-    """From the first value to the last, both included where the step meets it."""
+    """The values from the first to the last, which is included if the step meets it."""
     try:
         each = Decimal(step) if step is not None else Decimal(1)
     except ArithmeticError:

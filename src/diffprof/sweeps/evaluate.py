@@ -1,4 +1,4 @@
-"""Evaluates one task of a sweep: a request in, a row for each accelerator out."""
+"""Evaluate one task of a sweep: a request in, a row for each accelerator out."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def evaluate(task: Task) -> TaskOutcome:
-    """The rows of the task; a failure is an outcome too, and never ends the sweep."""
+    """Evaluate a task. A failure is an outcome, too, and never ends the sweep."""
     try:
         return TaskOutcome(task, tuple(_rows(task)))
     except DiffprofError as error:
@@ -42,7 +42,7 @@ def evaluate(task: Task) -> TaskOutcome:
 
 
 def evaluate_known(task: Task) -> TaskOutcome | None:
-    """The same for what is answered at once, in this process; None for what has to be counted or measured."""
+    """Evaluate a task that needs no dry run; None if it has to be counted or measured."""
     if not is_known(task):
         return None
     if saved_file(str(task.request.model)) is not None:
@@ -60,7 +60,7 @@ def evaluate_known(task: Task) -> TaskOutcome | None:
 
 
 def is_known(task: Task) -> bool:
-    """Whether the task may be answered at once: its profile was saved, or there is a law of its model."""
+    """Whether the task may need no dry run: its profile was saved, or its model has a law."""
     model = str(task.request.model)
     if task.measurement is not None or registered_operations():
         return False
@@ -74,7 +74,7 @@ def _rows(task: Task) -> list[Row]:
 
 
 def _predicted_rows(task: Task, profile: Profile, source: str) -> list[Row]:
-    """What all accelerators have in common is worked out once."""
+    """The predicted rows of all accelerators; what they have in common is computed once."""
     from diffprof.prediction.device_memory import device_memory
     from diffprof.prediction.timeline import has_allocations
 
@@ -94,7 +94,7 @@ def _predicted_rows(task: Task, profile: Profile, source: str) -> list[Row]:
 
 
 class _Device(NamedTuple):
-    """An accelerator as time and memory are predicted on it."""
+    """An accelerator with its models of time and memory."""
 
     timed: DeviceModel
     memory: DeviceMemory
@@ -155,7 +155,7 @@ def _job_of(profile: Profile) -> Job:
 
 
 def _memory_values(memory: MemoryOnDevices | None, device: DeviceMemory) -> dict[str, Any]:
-    """What memory it takes; nothing where the profile does not say what comes and goes."""
+    """The memory columns; empty if the profile has no allocations."""
     if memory is None:
         return {}
     from diffprof.prediction.memory_on_devices import peak_of_stages
@@ -183,7 +183,7 @@ def _time_values(time: PredictedTime) -> dict[str, Any]:
 
 
 def _row(profile: Profile, source: str, gpu: str | None = None) -> Row:
-    """What was counted; neither memory nor time."""
+    """A row with counts, without memory and time."""
     request, total = profile.request, profile.total
     guidance = request.value("guidance_scale")
     return Row(
@@ -219,7 +219,7 @@ def _row(profile: Profile, source: str, gpu: str | None = None) -> Row:
 
 
 def _dtype(profile: Profile) -> str | None:
-    """Of the part that computes most."""
+    """The dtype of the component with the most MACs."""
     most = max(profile.components.values(), key=lambda part: part.macs, default=None)
     return most.dtype if most else None
 
@@ -229,7 +229,7 @@ def _whole(value: Any) -> int | None:
 
 
 def _measured_row(task: Task) -> Row:
-    """The request run for real: its times and its memory instead of predicted ones."""
+    """Run the request; the row has measured times and memory instead of predicted ones."""
     from diffprof.runtime.model_run import ModelRun
 
     measurement = task.measurement

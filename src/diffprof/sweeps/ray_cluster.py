@@ -1,6 +1,6 @@
-"""Tasks of a sweep on a Ray cluster: Ray places them, retries them where a worker or a node is lost, and moves on.
+"""Run tasks of a sweep on a Ray cluster, which schedules them and retries those of a lost worker or node.
 
-Every node needs the same diffprof, as any Ray program does.
+Every node needs the same version of diffprof.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ from diffprof.sweeps.records import SweepMeasurement, Task, TaskOutcome
 from diffprof.sweeps.worker import answer, read_answer
 
 RETRIES = 3
-"""How often Ray gives a task to another worker when the one that had it is lost."""
+"""How often Ray retries a task whose worker is lost."""
 
 WAITING_FOR_EACH = 4
-"""Tasks in flight for each CPU: enough to keep the cluster busy, few enough for a sweep of any length."""
+"""Pending tasks per CPU: enough to keep the cluster busy, and few enough for sweeps of any length."""
 
 CONNECTION_SECONDS = 10.0
 
 HTTP2_PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes(3) + b"\x04" + bytes(5)
-"""How a client begins: a fixed text and an empty frame of settings (RFC 9113, section 3.4)."""
+"""The first bytes of a client: a fixed text and an empty SETTINGS frame (RFC 9113, section 3.4)."""
 
 FRAME_KIND, HTTP2_SETTINGS = 3, b"\x04"
 """Where a frame says what it is, and what one of settings says."""
 
 
 class RayCluster:
-    """A connection to a cluster, or to a Ray of this machine's own where no address is given."""
+    """A connection to a Ray cluster, or to a local one if no address is given."""
 
     def __init__(self, address: str | None = None, measurement: SweepMeasurement | None = None) -> None:
         self._ray = import_ray()
@@ -42,7 +42,7 @@ class RayCluster:
         self._measures = measurement is not None
 
     def answers(self, tasks: Iterable[Task]) -> Iterator[TaskOutcome]:
-        """The outcome of every task, in the order in which they are ready."""
+        """Yield the outcome of every task as it becomes ready."""
         remote = self._ray.remote(
             max_retries=RETRIES, num_cpus=1, num_gpus=self._gpus, max_calls=1 if self._measures else 0
         )(answer)
@@ -56,7 +56,7 @@ class RayCluster:
             yield self._next(waiting)
 
     def close(self) -> None:
-        """Leave the cluster, if it was not the caller who had joined it."""
+        """Disconnect from the cluster, unless the caller was already connected."""
         if self._is_ours:
             self._ray.shutdown()
 
@@ -69,7 +69,7 @@ class RayCluster:
             return TaskOutcome(task, error=f"Ray lost this point ({error_summary(error)})")
 
     def _connect(self, address: str | None) -> None:
-        # A profiler tells nobody what it is used for; who wants Ray's statistics can say so.
+        # No usage statistics are sent, unless the user enables them.
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         address = address or os.environ.get("RAY_ADDRESS")
         try:
@@ -104,7 +104,7 @@ class RayCluster:
 
 
 def _check_reachable(address: str) -> None:
-    """Fail within seconds where no Ray cluster listens: Ray itself tries for minutes."""
+    """Fail within seconds if no Ray cluster listens; Ray itself would try for minutes."""
     host, colon, port = address.removeprefix("ray://").rpartition(":")
     if not colon or not port.isdecimal() or not host:
         raise RequestError(f"--address must be auto or HOST:PORT, not {address!r}.")
@@ -114,7 +114,7 @@ def _check_reachable(address: str) -> None:
 
 
 def _check_protocol(connection: socket.socket) -> None:
-    """Ray speaks gRPC, whose servers begin with their settings as every one of HTTP/2 does."""
+    """Check that the server uses HTTP/2, as Ray's gRPC does: it must start with a SETTINGS frame."""
     connection.settimeout(CONNECTION_SECONDS)
     connection.sendall(HTTP2_PREFACE)
     answer = b""
@@ -128,7 +128,7 @@ def _check_protocol(connection: socket.socket) -> None:
 
 
 def import_ray() -> Any:
-    """Ray itself; one sentence where it is not installed."""
+    """Import Ray; a `RequestError` if it is not installed."""
     try:
         return importlib.import_module("ray")
     except ImportError as error:

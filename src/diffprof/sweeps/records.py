@@ -1,4 +1,4 @@
-"""A sweep: what is varied, one task of it, and one row of its result. Plain, frozen values."""
+"""The records of a sweep: its axes, a task, and a row of its result."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from diffprof.record.display import Displayed, find_function
 from diffprof.record.request import Request
 
 LAW, COUNT, PROFILE, RUN = "law", "count", "profile", "run"
-"""Where the figures of a row come from: a law, a dry run, a saved profile, or a measured run."""
+"""The source of a row: a law, a dry run, a saved profile, or a measured run."""
 
 
 @dataclass(frozen=True)
 class SweepMeasurement:
-    """How each request is run for real, where it is not only counted."""
+    """How each request is measured."""
 
     warmup: int = 1
     iterations: int = 3
     gpus_per_task: float | None = None
-    """On a cluster: GPUs that one task has to itself; None for one if the cluster has any."""
+    """GPUs of a cluster that are reserved for each task; None for one, if the cluster has any."""
 
 
 @dataclass(frozen=True)
 class Task:
-    """One request of a sweep, and the accelerators that it is answered for."""
+    """One request of a sweep, and the accelerators to predict for."""
 
     request: Request
     gpus: tuple[str, ...] = ()
@@ -36,11 +36,11 @@ class Task:
 
     @property
     def points(self) -> int:
-        """How many rows it becomes."""
+        """The number of rows of the task."""
         return max(1, len(self.gpus))
 
     def to_json(self) -> dict[str, Any]:
-        """Plain values, for a worker and for the store."""
+        """The task as plain values, for a worker and for the store."""
         request = {one.name: getattr(self.request, one.name) for one in fields(Request) if one.name in _SENT}
         measured = None if self.measurement is None else vars(self.measurement)
         return {**request, "model": str(self.request.model), "gpus": list(self.gpus), "measurement": measured}
@@ -63,32 +63,32 @@ _SENT = (
 
 @dataclass(frozen=True)
 class Sweep:
-    """The values that are combined, each with each."""
+    """The values of a sweep, of which all combinations are evaluated."""
 
     base: Request
-    """What all requests have in common; its model is not used."""
+    """What all requests share; its model is not used."""
     models: tuple[str, ...]
     arguments: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
-    """Call argument: its values."""
+    """The values of each call argument."""
     sizes: tuple[tuple[int, int], ...] = ()
-    """Height and width together, instead of each with each."""
+    """Pairs of height and width, which are not combined with each other."""
     dtypes: tuple[str, ...] = ()
     gpus: tuple[str, ...] = ()
     measurement: SweepMeasurement | None = None
 
     @property
     def requests(self) -> int:
-        """How many requests it has."""
+        """The number of requests."""
         lengths = (len(self.models), len(self.sizes) or 1, len(self.dtypes) or 1)
         return math.prod((*lengths, *map(len, self.arguments.values())))
 
     @property
     def points(self) -> int:
-        """How many rows its table has."""
+        """The number of rows of the table."""
         return self.requests * max(1, len(self.gpus))
 
     def tasks(self) -> Iterator[Task]:
-        """Every request, model by model; made one at a time, so that a large sweep takes no memory."""
+        """Yield every request, model by model, so that a large sweep takes no memory."""
         names = list(self.arguments)
         sizes: tuple[Any, ...] = self.sizes or (None,)
         for model, dtype, size, *values in itertools.product(
@@ -102,7 +102,7 @@ class Sweep:
 
 @dataclass(frozen=True)
 class Row:
-    """One point: a request, an accelerator where one was named, and what it takes. None: not known, or not asked."""
+    """One point: a request, an accelerator if there are any, and its cost. None for unknown values."""
 
     model: str
     height: int | None
@@ -122,13 +122,13 @@ class Row:
     step_macs: int
     """MACs of the denoiser in one step."""
     allocated_bytes: int | None
-    """Most memory that is allocated at once: predicted, or of a measured run."""
+    """Peak of allocated memory: predicted or measured."""
     reserved_bytes: int | None
     device_bytes: int | None
-    """As nvidia-smi shows it."""
+    """Peak memory as nvidia-smi shows it."""
     fits: bool | None
     seconds: float | None
-    """Of one generation: predicted, or the median of the measured calls."""
+    """Time of one generation: predicted, or the median of the measured calls."""
     low_seconds: float | None
     high_seconds: float | None
     """The predicted interval, or the shortest and the longest measured call."""
@@ -146,7 +146,7 @@ COLUMNS = tuple(one.name for one in fields(Row))
 
 @dataclass(frozen=True)
 class TaskOutcome:
-    """What became of a task: its rows, or one sentence that says why there are none."""
+    """The rows of a task, or one sentence that says why there are none."""
 
     task: Task
     rows: tuple[Row, ...] = ()
@@ -155,13 +155,13 @@ class TaskOutcome:
 
 @dataclass(frozen=True)
 class SweepResult(Displayed):
-    """The table of a sweep, in the order in which its values were given, and what failed."""
+    """The table of a sweep, in the order of its values, and its failures."""
 
     sweep: Sweep
     rows: tuple[Row, ...]
     failures: tuple[TaskOutcome, ...] = ()
     kept: int = 0
-    """Of the requests, those that an earlier run of the sweep had answered."""
+    """The number of requests that an earlier run of the sweep had answered."""
 
     def __iter__(self) -> Iterator[Row]:
         return iter(self.rows)
@@ -178,7 +178,7 @@ class SweepResult(Displayed):
         return cast(Path, find_function("diffprof.sweeps.views.files:write_file")(self, Path(path)))
 
     def chart(self) -> Any:
-        """The plotly figure of the page: time over what was varied, or MACs where no accelerator was named."""
+        """The plotly chart of the page: time over what was varied, or MACs without an accelerator."""
         return find_function("diffprof.sweeps.views.charts:sweep_chart")(self)
 
     def to_dataframe(self) -> Any:

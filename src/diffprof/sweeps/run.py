@@ -1,4 +1,4 @@
-"""Runs a sweep: reads the answers that are stored, computes the rest, and stores each."""
+"""Run a sweep: read stored results, compute the others, and store them."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ POINTS_WITHOUT_ASKING = 100_000
 """More points than this need a confirmation."""
 
 COUNTS_WITHOUT_ASKING = 2_000
-"""The same for requests that have to be counted, which takes seconds each, or measured."""
+"""More requests than this that have to be counted or measured, which takes seconds each, need a confirmation."""
 
 MOST_POINTS = 2_000_000
 
 AT_ONCE = 200
-"""Answers of this process that are kept in one transaction."""
+"""The number of results that are stored in one transaction."""
 
 
 class EngineName(str, Enum):
@@ -49,30 +49,30 @@ class SweepOptions:
 
     engine: EngineName = EngineName.local
     address: str | None = None
-    """Of a Ray cluster; None for a Ray of this machine's own."""
+    """The address of a Ray cluster; None for a local one."""
     workers: int | None = None
-    """Worker processes on this machine; None for as many as it has cores, four at most."""
+    """Worker processes on this machine; None for one per core, at most four."""
     store: Path | None = None
     fresh: bool = False
-    """Answer every point again."""
+    """Whether to compute every point again."""
     tracker: Tracker | None = None
 
 
 class Engine(Protocol):
-    """Answers tasks somewhere else."""
+    """Evaluates tasks in other processes or on other machines."""
 
     def answers(self, tasks: Iterable[Task]) -> Iterator[TaskOutcome]:
-        """The outcome of every task, in the order in which they are ready."""
+        """Yield the outcome of every task as it becomes ready."""
 
 
 Confirm = Callable[[str], bool]
-"""Asked whether a very large sweep is meant; given what there is to say about it."""
+"""Asks for confirmation of a very large sweep, with a message about its size."""
 
 
 def run_sweep(
     sweep: Sweep, options: SweepOptions | None = None, progress: Progress | None = None, confirm: Confirm | None = None
 ) -> SweepResult:
-    """Answer every point; those that fail are listed, and the rest is finished."""
+    """Evaluate every point; failures are listed, and do not stop the others."""
     options = options or SweepOptions()
     check_sweep(sweep)
     if sweep.measurement is not None and options.engine is EngineName.local and not can_count():
@@ -87,7 +87,7 @@ def run_sweep(
 
 
 def check_sweep(sweep: Sweep) -> None:
-    """Refuse what cannot be meant before anything is computed: models, accelerators, a saved profile that is varied."""
+    """Refuse unknown models and accelerators, and varied saved profiles, before anything is computed."""
     for model in sweep.models:
         file = saved_file(model)
         if file is None:
@@ -105,13 +105,13 @@ def check_sweep(sweep: Sweep) -> None:
 
 
 def check_amount(sweep: Sweep, confirm: Confirm | None = None) -> None:
-    """Ask before a sweep that is larger than anybody means by accident."""
+    """Ask for confirmation before a very large sweep."""
     if sweep.points > MOST_POINTS:
         raise RequestError(
             f"This sweep has {sweep.points:,} points, more than the limit of {MOST_POINTS:,}; "
             "use larger steps, or several sweeps."
         )
-    # Whether a request is answered at once depends on its model: a million of them need not be looked at.
+    # Whether a request needs a dry run depends mostly on its model, so not all of a million have to be checked.
     tasks = [Task(replace(sweep.base, model=model), sweep.gpus, sweep.measurement) for model in sweep.models]
     unknown = [task for task in tasks if not is_known(task)]
     slow = sweep.requests // len(sweep.models) * len(unknown)
@@ -136,11 +136,11 @@ class _Run:
         self._began = time.monotonic()
 
     def result(self) -> SweepResult:
-        """Every point, in the order of the sweep."""
+        """Evaluate every point, in the order of the sweep."""
         with contextlib.ExitStack() as until_the_end:
             engine: Engine | None = None
             if self._options.engine is EngineName.ray:
-                # Whoever asks for a cluster hears at once that there is none, also where it would have nothing to do.
+                # Connect first, so that a missing cluster is reported even if it is not needed.
                 engine = self._reach_cluster(until_the_end)
             slow = self._answer_known()
             if slow:
@@ -153,14 +153,14 @@ class _Run:
         return SweepResult(self._sweep, rows, failures, self._kept)
 
     def _reach_cluster(self, until_the_end: contextlib.ExitStack) -> Engine | None:
-        """The cluster whose address was given; one of this machine's own is only started for what needs it."""
+        """Connect to the cluster whose address was given; a local one is only started if it is needed."""
         from diffprof.sweeps.ray_cluster import import_ray
 
         import_ray()
         return until_the_end.enter_context(self._engine(1)) if self._options.address is not None else None
 
     def _answer_known(self) -> list[tuple[int, Task]]:
-        """Answer what is stored or follows from a law; the tasks that are left, with their places in the sweep."""
+        """Evaluate tasks that are stored or need no dry run; returns the others with their positions in the sweep."""
         slow: list[tuple[int, Task]] = []
         numbered = enumerate(self._sweep.tasks())
         while some := list(itertools.islice(numbered, AT_ONCE)):
@@ -255,11 +255,11 @@ def sweep(
     progress: ProgressCallback | None = None,
     **axes: Any,
 ) -> SweepResult:
-    """What every combination of models, sizes, steps and accelerators costs.
+    """Evaluate every combination of models, sizes, steps and accelerators.
 
     `axes` are those of the command line: ``heights``, ``widths``, ``sizes``, ``frames``, ``steps``, ``guidances``,
-    ``batches``, ``dtypes`` and ``gpus``; each is a value, a text such as ``"512..2048:64"``, or a list of both.
-    `arguments` are further call arguments, the same for every point. With `measure` every request is run for real.
+    ``batches``, ``dtypes`` and ``gpus``; each is a value, a string such as ``"512..2048:64"``, or a list of both.
+    `arguments` are further call arguments, the same for every point. With `measure`, every request is run and measured.
     """
     base = Request.create(
         "", arguments, enable=enable, seed=seed, scheduler=scheduler, random_weights=random_weights, device=device,

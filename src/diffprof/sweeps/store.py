@@ -1,7 +1,7 @@
-"""The answers of sweeps on disk: an interrupted sweep resumes where it was, and a larger one starts from there.
+"""Store the results of sweeps on disk, so that an interrupted sweep resumes, and a larger one reuses them.
 
-Each answer is kept under a key of all that it depends on: the request, the model's configuration, and the versions of
-what counts. One file holds the answers of all sweeps; it is written in transactions, and reading it runs no code.
+The key of a result covers everything it depends on: the request, the model's configuration, and the versions of
+diffprof and the libraries. One SQLite file has the results of all sweeps.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from diffprof.record.saved_profiles import saved_file
 from diffprof.sweeps.records import COLUMNS, Row, Task
 
 APPLICATION_ID = 0x64707377
-"""Marks the SQLite file as one of these."""
+"""Identifies the SQLite file as a store of sweeps."""
 
 TIMEOUT_SECONDS = 20.0
 MOST_ANSWERS = 1_000_000
-"""The oldest are dropped beyond that."""
+"""Beyond this number, the oldest results are deleted."""
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS answers (key TEXT PRIMARY KEY, rows TEXT NOT NULL);
@@ -38,7 +38,7 @@ CREATE TABLE IF NOT EXISTS logged (key TEXT, tracker TEXT, PRIMARY KEY (key, tra
 
 
 class SweepStore:
-    """The file of the answers; created when it is opened."""
+    """The file of results; created when it is opened."""
 
     def __init__(self, path: Path | None = None) -> None:
         self.path = path or cache.sweeps_file()
@@ -47,39 +47,39 @@ class SweepStore:
             self._connection = sqlite3.connect(self.path, timeout=TIMEOUT_SECONDS, isolation_level=None)
             self._connection.text_factory = lambda text: text.decode("utf-8", "replace")
             self._check_owner()
-            # With a write-ahead log another sweep can read and write the same file.
+            # With a write-ahead log, other sweeps can read and write the same file.
             self._connection.execute("PRAGMA journal_mode = WAL")
             self._connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
             self._connection.executescript(_TABLES)
 
     def rows(self, task: Task) -> tuple[Row, ...] | None:
-        """The answer to a task; None if it is not known, or was written by another version."""
+        """The stored rows of a task; None if there are none, or if another version wrote them."""
         with self._explain():
             found = self._connection.execute("SELECT rows FROM answers WHERE key = ?", (key_of(task),)).fetchone()
         try:
             return None if found is None else tuple(_row(values) for values in parse_json(found[0]))
         except (ValueError, TypeError, RecursionError):
-            return None  # damaged: it is answered again
+            return None  # damaged: evaluate it again
 
     def keep(self, task: Task, rows: tuple[Row, ...]) -> None:
-        """Keep the answer; once this returns, it survives whatever ends the process."""
+        """Store the rows of a task, durably."""
         document = json.dumps([astuple(row) for row in rows])
         with self._explain():
             self._connection.execute("INSERT OR REPLACE INTO answers VALUES (?, ?)", (key_of(task), document))
 
     @contextlib.contextmanager
     def together(self) -> Iterator[None]:
-        """Keep several answers in one transaction, which is far quicker than one for each."""
+        """Store several results in one transaction, which is much faster."""
         with self._explain():
             self._connection.execute("BEGIN")
             try:
                 yield
             finally:
-                # Also after Ctrl-C: what was answered is right.
+                # Committed even after Ctrl-C, because the results so far are valid.
                 self._connection.execute("COMMIT")
 
     def is_logged(self, task: Task, tracker: str) -> bool:
-        """Whether a tracker has the answer already."""
+        """Whether a tracker already has the result."""
         with self._explain():
             found = self._connection.execute(
                 "SELECT 1 FROM logged WHERE key = ? AND tracker = ?", (key_of(task), tracker)
@@ -87,12 +87,12 @@ class SweepStore:
         return found is not None
 
     def mark_logged(self, task: Task, tracker: str) -> None:
-        """Remember that a tracker has the answer."""
+        """Record that a tracker has the result."""
         with self._explain():
             self._connection.execute("INSERT OR REPLACE INTO logged VALUES (?, ?)", (key_of(task), tracker))
 
     def close(self) -> None:
-        """Drop what is too much, and close the file."""
+        """Delete excess results, and close the file."""
         with self._explain():
             self._connection.execute(
                 "DELETE FROM answers WHERE rowid <= (SELECT max(rowid) FROM answers) - ?", (MOST_ANSWERS,)
@@ -120,7 +120,7 @@ class SweepStore:
 
 
 def _row(values: list[Any]) -> Row:
-    """Raises a `TypeError` where a value is of another type than its column."""
+    """Create a row; a `TypeError` if a value does not have the type of its column."""
     row = Row(*values)
     for column, kinds in _column_kinds().items():
         if not isinstance(getattr(row, column), kinds):
@@ -130,20 +130,20 @@ def _row(values: list[Any]) -> Row:
 
 @lru_cache
 def _column_kinds() -> dict[str, Any]:
-    """The types of each column; JSON writes a whole number of seconds without a point."""
+    """The types of each column; JSON may contain an integer for a float."""
     hints = get_type_hints(Row)
     return {name: kind | int if kind in (float, float | None) else kind for name, kind in hints.items()}
 
 
 def key_of(task: Task) -> str:
-    """A key made from all that the answer depends on."""
+    """A key of everything that the result depends on."""
     document = json.dumps(task.to_json(), sort_keys=True, default=str)
     return hashlib.sha256(f"{_content_key(str(task.request.model))} {document}".encode()).hexdigest()
 
 
 @lru_cache(maxsize=256)
 def _content_key(model: str) -> str:
-    """Of the model's configuration and the versions of what counts; found once for each model of a sweep."""
+    """A key of the model's configuration and the versions; cached for each model of a sweep."""
     return cache.key(model, _content(model), {"columns": list(COLUMNS)})
 
 

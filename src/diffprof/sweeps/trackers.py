@@ -1,4 +1,4 @@
-"""Logs the points of a sweep to an experiment tracker: MLflow or Weights & Biases."""
+"""Log the points of a sweep to an experiment tracker: MLflow or Weights & Biases."""
 
 from __future__ import annotations
 
@@ -17,30 +17,30 @@ PARAMETERS = (
     *("model", "height", "width", "frames", "batch", "steps", "guidance", "dtype", "gpu"),
     *("limited_by", "basis", "source"),
 )
-"""Columns that say what was asked; all others are numbers that came out."""
+"""Columns that describe the request; all others are results."""
 
 METRICS = tuple(name for name in COLUMNS if name not in PARAMETERS)
 
 
 class Tracker(str, Enum):
-    """The trackers that are known."""
+    """The supported trackers."""
 
     mlflow = "mlflow"
     wandb = "wandb"
 
 
 class Log(Protocol):
-    """A tracker that takes points."""
+    """A connection to a tracker."""
 
     def add(self, row: Row) -> None:
         """Log one point."""
 
     def close(self) -> None:
-        """Send what is left."""
+        """Finish logging."""
 
 
 def open_log(tracker: Tracker) -> Log:
-    """The tracker, ready to take points; it is set up as for any other program, by its environment variables."""
+    """Connect to a tracker, which is configured by its own environment variables."""
     try:
         library = importlib.import_module(tracker.value)
     except ImportError as error:
@@ -55,7 +55,7 @@ def open_log(tracker: Tracker) -> Log:
 
 
 def log_error(tracker: Tracker, error: Exception) -> DiffprofError:
-    """What a tracker's failure means for the sweep."""
+    """The error for a failure of a tracker."""
     return DiffprofError(
         f"{tracker.value} took no points ({error_summary(error)}); "
         "what was computed is kept, and the same command goes on from there."
@@ -63,24 +63,24 @@ def log_error(tracker: Tracker, error: Exception) -> DiffprofError:
 
 
 def parameters_of(row: Row) -> dict[str, Any]:
-    """What was asked for in a point."""
+    """The parameters of a point."""
     return {name: getattr(row, name) for name in PARAMETERS if getattr(row, name) is not None}
 
 
 def metrics_of(row: Row) -> dict[str, float]:
-    """The numbers that came out for a point."""
+    """The metrics of a point."""
     return {name: float(getattr(row, name)) for name in METRICS if getattr(row, name) is not None}
 
 
 def title_of(row: Row) -> str:
-    """A name for a point, for the list of a tracker."""
+    """The name of a point in the tracker."""
     size = f"{row.width}x{row.height}" if row.width and row.height else ""
     steps = f"{row.steps} steps" if row.steps else ""
     return " ".join(part for part in (row.model, size, steps, row.gpu or "") if part)
 
 
 class _MlflowLog:
-    """Each point is a run of an experiment of MLflow (MLFLOW_TRACKING_URI, MLFLOW_EXPERIMENT_NAME)."""
+    """Logs each point as a run of an MLflow experiment (MLFLOW_TRACKING_URI, MLFLOW_EXPERIMENT_NAME)."""
 
     def __init__(self) -> None:
         import os
@@ -109,7 +109,7 @@ class _MlflowLog:
 
 
 class _WandbLog:
-    """Each point is a run of a project of Weights & Biases (WANDB_PROJECT, WANDB_MODE)."""
+    """Logs each point as a run of a Weights & Biases project (WANDB_PROJECT, WANDB_MODE)."""
 
     def __init__(self, library: Any) -> None:
         self._library = library

@@ -1,7 +1,7 @@
-"""The process that answers tasks of a sweep: ``python -m diffprof.sweeps.worker``.
+"""The worker process of a sweep: ``python -m diffprof.sweeps.worker``.
 
-It reads one task on each line of its standard input, and writes the answer on a line of its standard output. Whatever
-libraries print goes to standard error, where it is ignored.
+Reads one task per line from standard input, and writes its outcome to a line of standard output. Output of libraries
+goes to standard error, which is ignored.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from diffprof.sweeps.records import Row, Task, TaskOutcome
 
 
 def main() -> None:
-    """Answer tasks until there are no more."""
+    """Evaluate tasks until there are no more."""
     warnings.simplefilter("ignore")
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
@@ -28,13 +28,13 @@ def main() -> None:
 
 
 def answer(values: dict[str, Any]) -> dict[str, Any]:
-    """The outcome of a task, both as plain values."""
+    """Evaluate a task; task and outcome are plain values."""
     outcome = evaluate(Task.from_json(values))
     return {"rows": [astuple(row) for row in outcome.rows], "error": outcome.error}
 
 
 def read_answer(task: Task, values: dict[str, Any]) -> TaskOutcome:
-    """The outcome that `answer` gave as plain values."""
+    """Read the outcome that `answer` returned."""
     return TaskOutcome(task, tuple(Row(*row) for row in values["rows"]), values["error"])
 
 

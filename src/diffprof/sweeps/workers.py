@@ -1,7 +1,6 @@
-"""Tasks of a sweep in worker processes of this machine: as many as were asked for, started when they are needed.
+"""Run tasks of a sweep in worker processes on this machine, which are started when they are needed.
 
-A worker that is killed takes no other point with it: its task is given to a new worker, and is a failed point only if
-that one is killed too.
+If a worker is killed, its task is given to a new one, and fails only if that is killed, too.
 """
 
 from __future__ import annotations
@@ -22,11 +21,11 @@ from diffprof.sweeps.worker import read_answer
 
 ATTEMPTS = 2
 MOST_WORKERS = 4
-"""Where no number is given: each takes about a gigabyte for torch and the libraries."""
+"""The default maximum: each worker takes about a gigabyte for torch and the libraries."""
 
 
 def usual_workers() -> int:
-    """How many workers are started by default."""
+    """The default number of workers."""
     return max(1, min(MOST_WORKERS, os.cpu_count() or 1))
 
 
@@ -42,11 +41,11 @@ class WorkerProcesses:
 
     @property
     def process_ids(self) -> list[int]:
-        """Of the workers that are running."""
+        """The process ids of running workers."""
         return [child.process.pid for child in list(self._children) if child.process.poll() is None]
 
     def answers(self, tasks: Iterable[Task]) -> Iterator[TaskOutcome]:
-        """The outcome of every task, in the order in which they are ready; tasks are taken as workers become free."""
+        """Yield the outcome of every task as it becomes ready; tasks are started as workers become free."""
         waiting: set[Future[TaskOutcome]] = set()
         executor = ThreadPoolExecutor(self._count)
         try:
@@ -59,7 +58,7 @@ class WorkerProcesses:
                 done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
                 yield from (future.result() for future in done)
         finally:
-            # Also after Ctrl-C: what is being answered is given up, and nothing is left running.
+            # Also after Ctrl-C: pending tasks are abandoned, and no process is left running.
             executor.shutdown(wait=False, cancel_futures=True)
             with self._lock:
                 self._has_ended = True
@@ -85,7 +84,7 @@ class WorkerProcesses:
         return TaskOutcome(task, error=f"the process that computed this point {reason}, {ATTEMPTS} times")
 
     def _start(self) -> Worker | None:
-        """A worker for this thread; none once the sweep was ended."""
+        """Start a worker for this thread; None after the end of the sweep."""
         with self._lock:
             if self._has_ended:
                 return None
@@ -100,7 +99,7 @@ class Worker:
     def __init__(self) -> None:
         source = str(Path(errors.__file__).parent.parent)
         paths = [source, *filter(None, [os.environ.get("PYTHONPATH")])]
-        # Several workers share the cores: each computes with one thread, as counting computes nearly nothing.
+        # One thread for each worker, because workers share the cores, and counting computes nearly nothing.
         environment = {"OMP_NUM_THREADS": "1", **os.environ, "PYTHONPATH": os.pathsep.join(paths)}
         self.process = subprocess.Popen(
             [sys.executable, "-m", "diffprof.sweeps.worker"],
@@ -109,7 +108,7 @@ class Worker:
         )  # fmt: skip
 
     def ask(self, task: Task) -> TaskOutcome | None:
-        """The answer; None if the process ended instead."""
+        """Send a task and wait for its outcome; None if the process ended."""
         assert self.process.stdin is not None and self.process.stdout is not None
         try:
             self.process.stdin.write(json.dumps(task.to_json()) + "\n")
@@ -120,7 +119,7 @@ class Worker:
         return read_answer(task, json.loads(line)) if line.endswith("\n") else None
 
     def end(self) -> int:
-        """End the process, and give its exit code."""
+        """End the process, and return its exit code."""
         with contextlib.suppress(OSError):
             self.process.kill()
         code = self.process.wait()

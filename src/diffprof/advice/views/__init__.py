@@ -1,1 +1,1 @@
-"""How fit, predict and advise show what they found."""
+"""The results of fit, predict and advise as text, tables, charts and HTML."""

@@ -1,4 +1,4 @@
-"""How a profile does on accelerators, in one line each, shown below a profile that names some."""
+"""Lines about predicted memory and time on accelerators, shown below a profile."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from diffprof.render import numbers
 
 
 def accelerator_lines(profile: Profile, accelerators: Sequence[str]) -> list[str]:
-    """All that can be said about the profile on each of the accelerators."""
+    """Lines about the predicted memory and time on each accelerator."""
     return [*memory_lines(profile, accelerators), *time_lines(profile, accelerators)]
 
 
 def time_lines(profile: Profile, accelerators: Sequence[str]) -> list[str]:
-    """How long the generation takes on each of the accelerators."""
+    """A line about the predicted time on each accelerator."""
     prediction = predict_profile(profile, PredictionRequest(tuple(accelerators)))
     return [
         f"time on {name}: {numbers.estimate(time.total_seconds)} "
@@ -30,7 +30,7 @@ def time_lines(profile: Profile, accelerators: Sequence[str]) -> list[str]:
 
 
 def memory_lines(profile: Profile, accelerators: Sequence[str]) -> list[str]:
-    """Whether the generation fits on each of the accelerators, and where its peak is."""
+    """A line about the predicted memory on each accelerator."""
     lines: list[str] = []
     for name in accelerators if has_allocations(profile) else ():
         fit = fit_profile(profile, FitRequest(accelerator=name, with_changes=False))

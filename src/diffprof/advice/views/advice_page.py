@@ -45,13 +45,13 @@ def advice_html(advice: Advice) -> str:
 
 
 def _answer_first(lines: Sequence[str]) -> list[tuple[str, str | None]]:
-    """What is best, then what it is compared with."""
+    """The best option first, then the request it is compared with."""
     request, tried, best, *others = lines
     return [(best, "lead"), *((line, None) for line in others), (f"{request}; {tried}", "about")]
 
 
 def _add_numbers(columns: Sequence[Column]) -> list[Column]:
-    """The numbers lead from the points of the chart to the rows."""
+    """Number the rows like the points of the chart."""
     first, *others = columns
     return [replace(first, cells=[f"{number}. {name}" for number, name in enumerate(first.cells, 1)]), *others]
 
@@ -66,7 +66,7 @@ def _how_to_apply(number: int, option: Option) -> Markup:
 
 
 def front_chart(advice: Advice) -> Figure:
-    """A point for each option, by risk, and one for the request; the line of the device."""
+    """A chart with a point for each option, coloured by risk, one for the request, and a line for the device."""
     graph = graph_objects()
     numbered = list(enumerate(advice.options or advice.nearest, 1))
     traces = [
@@ -89,7 +89,7 @@ def front_chart(advice: Advice) -> Figure:
 
 
 def _points(graph: Any, name: str, numbered: list[tuple[int, Option]], colour: str, symbol: str = "circle") -> Any:
-    """Points with the numbers that the options have in the table."""
+    """Points labelled with the numbers of the options in the table."""
     options = [option for _, option in numbered]
     return graph.Scatter(
         name=escape(name), mode="markers+text", x=[option.peak.device_bytes / GIB for option in options],

@@ -1,4 +1,4 @@
-"""Advice as text and tables: what is requested, what is better, and how to do it."""
+"""Advice as text and tables: the request, better options, and their code."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ RISK_WORDS = {
 GOAL_WORDS = {"time": "fastest", "memory": "smallest", "cost": "cheapest", "energy": "least energy"}
 NEAREST_WORDS = ("smallest of all", "fastest that fits the device")
 MOST_CODE = 3
-"""Options whose code is shown on a console; a file has that of all."""
+"""The number of options whose code is shown on the console; files have the code of all."""
 
 
 def advice_blocks(advice: Advice, verbose: bool = False) -> list[Block]:
-    """All of it; with all assumptions or with how many there are."""
+    """All blocks; with `verbose`, all code and all assumptions."""
     blocks = [summary_block(advice), *([options_block(advice)] if advice.options else ())]
     blocks += [code_block(option) for option in (advice.options if verbose else advice.options[:MOST_CODE])]
     left = len(advice.options) - MOST_CODE
@@ -35,7 +35,7 @@ def advice_blocks(advice: Advice, verbose: bool = False) -> list[Block]:
 
 
 def summary_block(advice: Advice) -> Block:
-    """What was asked for, what it takes, and what would be best."""
+    """The request, its time and memory, and the best options."""
     lines = [*request_lines(advice), *run_lines(advice.requested.settings), *summary_lines(advice)]
     return Block(advice_title(advice.model, advice), lines)
 
@@ -45,7 +45,7 @@ def advice_title(what: str, advice: Advice) -> str:
 
 
 def summary_lines(advice: Advice) -> list[str]:
-    """What the request takes, how many options were tried, and which are best."""
+    """Lines about the time and memory of the request, the number of options, and the best ones."""
     now = advice.requested
     does_fit = "it fits" if now.fits else "it does not fit"
     lines = [
@@ -87,7 +87,7 @@ def options_block(advice: Advice) -> Block:
 
 
 def code_block(option: Option) -> Block:
-    """How to do it, and how to have its figures again."""
+    """The code of an option, and the commands that reproduce its prediction."""
     lines = [*option.code, f"# {option.fit_command}", f"# {option.predict_command}"]
     return Block(option.name, code=lines)
 

@@ -1,4 +1,4 @@
-"""Advice on the console, in a notebook, and for programs."""
+"""Advice as text, Markdown, HTML and CSV."""
 
 from __future__ import annotations
 
@@ -22,29 +22,29 @@ COLUMNS = (
 
 
 def advice_markdown(advice: Advice) -> str:
-    """The same as Markdown, for a pull request."""
+    """The advice as Markdown, for a pull request."""
     return markdown(advice_blocks(advice))
 
 
 def print_advice(advice: Advice, console: Console, verbose: bool = False) -> None:
-    """Print what is requested, the options, and the code of the best of them."""
+    """Print the request, the options, and the code of the best ones."""
     print_blocks(advice_blocks(advice, verbose), console)
 
 
 def advice_text(advice: Advice) -> str:
-    """The same as plain text, for Python's ``print``."""
+    """The advice as plain text, for Python's ``print``."""
     return render_text(lambda console: print_advice(advice, console), TEXT_WIDTH)
 
 
 def advice_notebook(advice: Advice) -> str:
-    """The same as HTML, for a notebook."""
+    """The advice as HTML, for a notebook."""
     from diffprof.render.notebook import blocks_html
 
     return blocks_html(advice_blocks(advice))
 
 
 def advice_csv(advice: Advice) -> str:
-    """A row for the request, and one for each option."""
+    """The advice as CSV: a row for the request, and one for each option."""
     rows = []
     for option in (advice.requested, *advice.options):
         plain = {name: getattr(option, name) for name in COLUMNS if hasattr(option, name)}

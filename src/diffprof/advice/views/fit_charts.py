@@ -1,4 +1,4 @@
-"""Memory over the stages of a generation, stacked by owner, with the line of the device."""
+"""A chart of the memory of each stage of a generation, stacked by owner."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ LIGHT = {CACHED: "#c9ccd1", CONTEXT: GREY}
 
 
 def stages_chart(fit: Fit) -> Figure:
-    """A bar for each stage: weights by component, then what is computed, then what PyTorch and CUDA hold on top."""
+    """A bar for each stage: weights by component, then activations, then the overhead of PyTorch and CUDA."""
     graph = graph_objects()
     parts = [stage_parts(stage) for stage in fit.stages]
     names = list(
@@ -53,7 +53,7 @@ def stages_chart(fit: Fit) -> Figure:
         xaxis={"type": "category", "showgrid": False},
     )  # fmt: skip
     if fit.usable_bytes is not None:
-        # In the legend: a label in the chart would lie on the bars, and needs a colour for each theme.
+        # In the legend, because a label in the chart would cover bars, and would need a colour for each theme.
         label = f"usable on {fit.accelerator or 'the device'}: {numbers.gibibytes(fit.usable_bytes, brief=True)}"
         chart.add_hline(
             y=fit.usable_bytes / GIB, line={"color": LINE, "width": 2, "dash": "dash"}, name=escape(label),
@@ -63,7 +63,7 @@ def stages_chart(fit: Fit) -> Figure:
 
 
 def part_colours(names: Sequence[str], components: Mapping[str, str] | None = None) -> Mapping[str, str]:
-    """The colour of each part of `stage_parts`; components have the one they have everywhere."""
+    """The colour of each part of `stage_parts`; components have their usual colours."""
     own = components or colours_of_components(
         [name.removeprefix(WEIGHTS) for name in names if name.startswith(WEIGHTS)]
     )
@@ -75,7 +75,7 @@ def part_colours(names: Sequence[str], components: Mapping[str, str] | None = No
 
 
 def stage_parts(stage: StageMemory) -> dict[str, int]:
-    """The memory of a stage by owner: weights, what is computed, and what PyTorch and CUDA hold on top."""
+    """The memory of a stage by owner: weights, activations, and the overhead of PyTorch and CUDA."""
     parts = {f"{WEIGHTS}{slot}": size for slot, size in stage.weights.items()}
     parts |= {ACTIVATIONS: stage.activation_bytes, KEPT: stage.kept_bytes, WORKSPACE: stage.workspace_bytes}
     parts[CACHED] = max(0, stage.reserved_bytes - sum(parts.values()))

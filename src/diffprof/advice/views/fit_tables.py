@@ -1,4 +1,4 @@
-"""Predicted memory as text and tables: the answer, the stages, the host, and what would make it fit."""
+"""Predicted memory as text and tables: the verdict, the stages, the host, and changes that make it fit."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ STAGE_NAMES = {
     "decode": "decoding",
 }
 WHEN = {stage: name if stage == "load" else f"while {name}" for stage, name in STAGE_NAMES.items()}
-"""For the middle of a sentence."""
+"""Stages as parts of a sentence."""
 
 
 def fit_blocks(fit: Fit, verbose: bool = False) -> list[Block]:
-    """All of it; with all assumptions or with how many there are."""
+    """All blocks; with `verbose`, all assumptions."""
     blocks = [answer_block(fit), stages_block(fit), host_block(fit)]
     if fit.changes:
         blocks.append(changes_block(fit))
@@ -27,7 +27,7 @@ def fit_blocks(fit: Fit, verbose: bool = False) -> list[Block]:
 
 
 def answer_block(fit: Fit) -> Block:
-    """Does it fit, with how much to spare, and where is the peak?"""
+    """Whether it fits, how much memory is left, and where the peak is."""
     peak = fit.peak
     where = ".".join(part for part in (peak.component, peak.module) if part)
     lines = [
@@ -41,7 +41,7 @@ def answer_block(fit: Fit) -> Block:
 
 
 def peak_words(fit: Fit) -> str:
-    """The three figures of the peak, each by its name."""
+    """The peak as allocated, as reserved, and as nvidia-smi shows it."""
     peak = fit.peak
     return (
         f"{numbers.gibibytes(peak.allocated_bytes)} allocated, {numbers.gibibytes(peak.reserved_bytes)} reserved, "
@@ -50,7 +50,7 @@ def peak_words(fit: Fit) -> str:
 
 
 def verdict(fit: Fit) -> str:
-    """Whether it fits, in a sentence."""
+    """A sentence about whether it fits."""
     device = fit.accelerator or (f"{numbers.gibibytes(fit.memory_bytes)} of memory" if fit.memory_bytes else "")
     peak = fit.peak
     if fit.fits is None or fit.usable_bytes is None:
@@ -90,7 +90,7 @@ def _place_of_peak(stage: StageMemory) -> str:
 
 
 def host_block(fit: Fit) -> Block:
-    """The host's memory in a line."""
+    """A line about the host's memory."""
     host = fit.host
     pinned = f", of which {numbers.gibibytes(host.pinned_bytes)} pinned" if host.pinned_bytes else ""
     return Block(
@@ -100,7 +100,7 @@ def host_block(fit: Fit) -> Block:
 
 
 def changes_block(fit: Fit) -> Block:
-    """What would make it fit, the quickest first, and its code."""
+    """Changes that make it fit, the fastest first, with their code."""
     changes = fit.changes
     columns = [
         Column("change", [change.name for change in changes], justify="left", style="bold"),

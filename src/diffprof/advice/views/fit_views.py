@@ -1,4 +1,4 @@
-"""Predicted memory on the console, in a notebook and as CSV."""
+"""Predicted memory as text, Markdown, HTML and CSV."""
 
 from __future__ import annotations
 
@@ -22,29 +22,29 @@ COLUMNS = (
 
 
 def print_fit(fit: Fit, console: Console, verbose: bool = False) -> None:
-    """Print the answer, the stages, the host and the changes."""
+    """Print the verdict, the stages, the host and the changes."""
     print_blocks(fit_blocks(fit, verbose), console)
 
 
 def fit_text(fit: Fit) -> str:
-    """The same as plain text, for Python's ``print``."""
+    """Predicted memory as plain text, for Python's ``print``."""
     return render_text(lambda console: print_fit(fit, console), TEXT_WIDTH)
 
 
 def fit_markdown(fit: Fit) -> str:
-    """The same as Markdown, for a pull request."""
+    """Predicted memory as Markdown, for a pull request."""
     return markdown(fit_blocks(fit))
 
 
 def fit_notebook(fit: Fit) -> str:
-    """The same as HTML, for a notebook."""
+    """Predicted memory as HTML, for a notebook."""
     from diffprof.render.notebook import blocks_html
 
     return blocks_html(fit_blocks(fit))
 
 
 def fit_csv(fit: Fit) -> str:
-    """A row for each stage."""
+    """Predicted memory as CSV, with a row for each stage."""
     rows = [
         {
             **{name: getattr(stage, name) for name in COLUMNS if name != "weight_bytes"},

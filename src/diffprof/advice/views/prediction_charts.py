@@ -1,4 +1,4 @@
-"""Predicted times as charts."""
+"""Charts of predicted times."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ OTHER = "all else"
 
 
 def times_chart(prediction: Prediction, by_kind: bool = False) -> Figure:
-    """A bar for each accelerator, of its components or kinds of operations, with the interval and the bound."""
+    """A bar for each accelerator, split by component or kind of operation, with the interval and the bound."""
     graph = graph_objects()
     names = sorted(prediction.accelerators, key=lambda name: prediction.accelerators[name].total_seconds)
     tables = {name: _parts(prediction, name, by_kind) for name in names}
@@ -78,7 +78,7 @@ def _parts(prediction: Prediction, name: str, by_kind: bool) -> dict[str, float]
 
 
 def _largest(tables: dict[str, dict[str, float]]) -> list[str]:
-    """The parts that take most; what is left of each bar becomes one."""
+    """The largest parts; the rest of each bar becomes one part."""
     most: dict[str, float] = {}
     for table in tables.values():
         for part, seconds in table.items():

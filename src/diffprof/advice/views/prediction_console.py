@@ -1,4 +1,4 @@
-"""A predicted time on the console and in a notebook."""
+"""Predicted times as text, Markdown and HTML."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ def print_prediction(
 
 
 def prediction_text(prediction: Prediction) -> str:
-    """The same as plain text, for Python's ``print``."""
+    """The prediction as plain text, for Python's ``print``."""
     return render_text(lambda console: print_prediction(prediction, console), TEXT_WIDTH)
 
 
 def prediction_markdown(prediction: Prediction, by: PredictionTable | None = None, verbose: bool = False) -> str:
-    """The same as Markdown, for a pull request."""
+    """The prediction as Markdown, for a pull request."""
     return markdown(blocks(prediction, by, verbose))
 
 
 def prediction_notebook(prediction: Prediction) -> str:
-    """The same as HTML, for a notebook."""
+    """The prediction as HTML, for a notebook."""
     return blocks_html(blocks(prediction))

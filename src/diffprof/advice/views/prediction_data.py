@@ -1,4 +1,4 @@
-"""A predicted time for programs: JSON is the saved format, CSV is one table."""
+"""Tables of a prediction as CSV."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ACCELERATOR_COLUMNS = (
 
 
 def prediction_csv(prediction: Prediction, by: PredictionTable = PredictionTable.accelerator) -> str:
-    """One table of the prediction."""
+    """One table of the prediction as CSV."""
     if by is PredictionTable.accelerator:
         rows = [
             {"accelerator": name, **{column: getattr(time, column) for column in ACCELERATOR_COLUMNS[1:]}}

@@ -1,1 +1,1 @@
-"""A sweep on the console, as a chart, as a page and for programs."""
+"""Sweeps as tables, charts, pages and files."""

@@ -1,4 +1,4 @@
-"""A sweep as charts: time, memory or MACs over the number that was varied most."""
+"""Charts of a sweep: time, memory or MACs over the number that varies most."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ NUMBERS = {
     "height": "height", "width": "width", "frames": "frames", "batch": "images per prompt", "steps": "steps",
     "guidance": "guidance scale",
 }  # fmt: skip
-"""Columns that can be an axis, and what the axis is called."""
+"""Columns that can be the horizontal axis, with its title."""
 
 GIB = 1024**3
 AMOUNTS = {"seconds": "time", "allocated_bytes": "memory", "macs": "MACs"}
-"""Columns that can be drawn, and what each is called."""
+"""Columns that can be drawn, with their titles."""
 
 
 def sweep_chart(result: SweepResult, amount: str | None = None) -> Figure | None:
-    """A line for each combination of all else over the number that varies most; None if there is nothing to draw."""
+    """Lines over the number that varies most, one for each combination of the others; None if there is nothing."""
     amount = amount or ("seconds" if any(row.seconds is not None for row in result.rows) else "macs")
     rows = [row for row in result.rows if getattr(row, amount) is not None]
     axis = _axis(rows)
@@ -55,7 +55,7 @@ def _axis_title(rows: Sequence[Row], axis: str) -> str:
 
 
 def _place(row: Row, amount: str) -> float:
-    """Where the point stands on the axis; memory in the unit of the table."""
+    """The value of a point on the vertical axis; memory is in the unit of the table."""
     value: float = getattr(row, amount)
     return value / GIB if amount == "allocated_bytes" else value
 
@@ -68,14 +68,14 @@ def _amounts(amount: str) -> dict[str, Any]:
 
 
 def _axis(rows: Sequence[Row]) -> str | None:
-    """The number with most values; None if nothing varies."""
+    """The number with the most values; None if nothing varies."""
     varied = {name: len({getattr(row, name) for row in rows}) for name in NUMBERS}
     name = max(varied, key=lambda each: varied[each])
     return name if varied[name] > 1 else None
 
 
 def _lines(rows: Sequence[Row], axis: str) -> dict[str, list[Row]]:
-    """The points of each line by its name: what differs between lines, and is not the axis."""
+    """The points of each line, by its name, which consists of what differs between lines."""
     others = [name for name in ("model", *NUMBERS, "dtype", "gpu") if name != axis]
     if all(row.height == row.width for row in rows):
         others = [name for name in others if name not in ("height", "width")]
@@ -90,7 +90,7 @@ def _lines(rows: Sequence[Row], axis: str) -> dict[str, list[Row]]:
 
 
 def _follows_model(rows: Sequence[Row], name: str) -> bool:
-    """Whether each model has one value of it, so that its name says as much."""
+    """Whether each model has a single value of the column, so that the model's name is enough."""
     return len({(row.model, getattr(row, name)) for row in rows}) == len({row.model for row in rows})
 
 

@@ -1,4 +1,4 @@
-"""A sweep as a file: a table for other programs, or one page with its charts."""
+"""Write a sweep to a file: a table for other programs, or an HTML page."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ENDINGS = (".csv", ".json", ".parquet", ".md", ".html", ".txt")
 
 
 def check_ending(path: Path) -> None:
-    """Refuse a file whose format cannot be told, or cannot be written here, before anything is computed."""
+    """Refuse a file with an unknown or unsupported format before anything is computed."""
     if path.suffix.lower() not in ENDINGS:
         raise RequestError(f"Cannot tell the format of {path}; use one of {', '.join(ENDINGS)}.")
     if path.suffix.lower() == ".parquet":
@@ -42,26 +42,26 @@ def write_file(result: SweepResult, path: Path) -> Path:
 
 
 def sweep_page(result: SweepResult) -> str:
-    """One page with the charts."""
+    """The HTML page of a sweep."""
     from diffprof.sweeps.views.page import sweep_html
 
     return sweep_html(result)
 
 
 def sweep_csv(result: SweepResult) -> str:
-    """A row for each point: exact numbers, units in the names of the columns."""
+    """The points as CSV: exact numbers, with units in the column names."""
     return table_csv(COLUMNS, [_values(row) for row in result.rows])
 
 
 def sweep_json(result: SweepResult) -> str:
-    """The points and the failures."""
+    """The points and the failures as JSON."""
     failures = [{"request": failure.task.to_json(), "error": failure.error} for failure in result.failures]
     values = {"points": [_values(row) for row in result.rows], "failures": failures}
     return json.dumps(values, indent=2, allow_nan=False) + "\n"
 
 
 def sweep_parquet(result: SweepResult) -> bytes:
-    """The points with typed columns; MACs beyond 64 bits are floating-point numbers."""
+    """The points as Parquet with typed columns; MACs beyond 64 bits are floating-point numbers."""
     pyarrow = parquet_library()
     types = {int: pyarrow.int64(), float: pyarrow.float64(), bool: pyarrow.bool_(), str: pyarrow.string()}
     columns = {}
@@ -76,7 +76,7 @@ def sweep_parquet(result: SweepResult) -> bytes:
 
 
 def data_frame(result: SweepResult) -> Any:
-    """The points as a DataFrame of pandas."""
+    """The points as a pandas DataFrame."""
     try:
         import pandas
     except ImportError as error:
@@ -89,7 +89,7 @@ def _values(row: Row) -> dict[str, Any]:
 
 
 def _kinds() -> dict[str, type]:
-    """The type of each column, without the None that it may also be."""
+    """The type of each column, without None."""
     hints = get_type_hints(Row)
     return {name: _plain_type(hints[name]) for name in COLUMNS}
 

@@ -12,11 +12,11 @@ from diffprof.sweeps.views.tables import columns_for_page, sweep_blocks
 from diffprof.version import __version__
 
 MOST_ROWS = 2_000
-"""More make a page that browsers scroll badly."""
+"""More rows make a page slow to scroll."""
 
 
 def sweep_html(result: SweepResult) -> str:
-    """The whole page: charts, the table, what failed."""
+    """The whole page: charts, the table, and failures."""
     page = Page(f"Sweep of {', '.join(result.sweep.models)}")
     charts = {
         title: page.chart(sweep_chart(result, amount), f"{title} over what was varied")
@@ -36,7 +36,7 @@ def sweep_html(result: SweepResult) -> str:
 
 
 def _lead(result: SweepResult) -> str:
-    """How many points, and from what to what."""
+    """A sentence with the number of points, and the shortest and longest time."""
     failed = f", {numbers.times(len(result.failures), 'request')} failed" if result.failures else ""
     points = f"{numbers.times(len(result.rows), 'point')}{failed}"
     timed = [row for row in result.rows if row.seconds is not None]

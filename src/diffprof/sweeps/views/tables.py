@@ -1,4 +1,4 @@
-"""A sweep as tables: a row for each point, then what failed."""
+"""Tables of a sweep: a row for each point, then failures."""
 
 from __future__ import annotations
 
@@ -16,31 +16,31 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 MOST_ROWS = 60
-"""On the console; a file has all of them."""
+"""The most rows on the console; files have all of them."""
 
 MOST_FAILURES = 20
 TEXT_WIDTH = 110
 FITS = {True: "yes", False: "no", None: ""}
 
 SETTINGS = ("frames", "batch", "steps", "guidance", "dtype", "gpu")
-"""Columns that are shown where they differ between rows, or belong to what was varied."""
+"""Columns that are shown if they differ between rows, or were varied."""
 
 
 def sweep_blocks(
     result: SweepResult, most_rows: int | None = None, arrange: Callable[[Sequence[Row]], list[Column]] | None = None
 ) -> list[Block]:
-    """The table, what failed, and what there is to say about both; `arrange` gives other columns than the console's."""
+    """The table, failures and notes; `arrange` replaces the columns of the console."""
     blocks = [_points(result, most_rows, arrange or columns_of)] if result.rows else []
     return [*blocks, *([_failures(result.failures)] if result.failures else [])]
 
 
 def print_sweep(result: SweepResult, console: Console) -> None:
-    """Print the table, its first rows if there are many."""
+    """Print the table; if there are many rows, only the first."""
     print_blocks(sweep_blocks(result, MOST_ROWS), console)
 
 
 def sweep_text(result: SweepResult) -> str:
-    """The same as plain text, for Python's ``print``."""
+    """The table as plain text, for Python's ``print``."""
     return render_text(lambda console: print_sweep(result, console), TEXT_WIDTH)
 
 
@@ -77,7 +77,7 @@ def _notes(result: SweepResult) -> list[str]:
 
 
 def columns_of(rows: Sequence[Row]) -> list[Column]:
-    """The columns that say something about these rows."""
+    """The columns of the console: settings that differ between rows, and all results that are known."""
     columns = [
         Column("model", [row.model for row in rows], justify="left", style="bold", least=12, cut=True),
         *_optional("size", [_size(row) for row in rows]),
@@ -101,7 +101,7 @@ def columns_of(rows: Sequence[Row]) -> list[Column]:
 
 
 def columns_for_page(rows: Sequence[Row]) -> list[Column]:
-    """The same with the request below the model's name: a phone then has space for the time and the memory."""
+    """The columns for a page, with the request below the model's name, so that a phone has space for the results."""
     named = {column.heading: column for column in columns_of(rows)}
     asked = [named.pop(name) for name in ("size", *SETTINGS) if name in named and name != "gpu"]
     below = [
@@ -141,7 +141,7 @@ def _interval(row: Row) -> str:
 
 
 def _failures(failures: Sequence[TaskOutcome]) -> Block:
-    """Points that failed for one reason stand together."""
+    """Failures, grouped by reason."""
     reasons: dict[str, list[TaskOutcome]] = {}
     for failure in failures:
         reasons.setdefault(failure.error or "", []).append(failure)
@@ -155,7 +155,7 @@ def _failures(failures: Sequence[TaskOutcome]) -> Block:
 
 
 def point_name(outcome: TaskOutcome) -> str:
-    """The request of a point in a few words."""
+    """A short description of a point's request."""
     request = outcome.task.request
     settings = ", ".join(f"{name} {value}" for name, value in request.arguments.items())
     return f"{request.model} ({settings})" if settings else str(request.model)
