@@ -204,14 +204,15 @@ def test_uvx_runs_it_from_an_index(wheel: Path, libraries: list[str], tmp_path: 
     assert "FLUX.1" in ended.stdout
 
 
-def test_the_release_is_built_checked_audited_and_then_published() -> None:
+def test_the_release_is_built_checked_proved_audited_and_then_published() -> None:
     text = (ROOT / ".github" / "workflows" / "release.yml").read_text(encoding="utf-8")
     jobs = yaml.safe_load(text)["jobs"]
-    assert jobs["publish"]["needs"] == ["build", "test", "audit"]
+    assert jobs["publish"]["needs"] == ["build", "test", "laws", "audit"]
     assert jobs["publish"]["permissions"] == {"id-token": "write"}
     steps = {name: " ".join(str(step.get("run", "")) for step in job["steps"]) for name, job in jobs.items()}
     assert "python -m build" in steps["build"]
     assert "twine check --strict" in steps["build"]
+    assert "make laws" in steps["laws"]
     assert "pip-audit" in steps["audit"]
 
 

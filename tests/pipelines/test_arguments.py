@@ -207,6 +207,15 @@ def test_a_size_that_is_none_is_refused() -> None:
         diffprof.profile(pipeline, **arguments)
 
 
+@pytest.mark.parametrize(("pixels", "expected"), [(32, "pil"), (2048, "pt")])
+def test_large_images_stay_tensors_whether_their_size_was_given_or_is_the_usual_one(pixels: int, expected: str) -> None:
+    pipeline = SMALL_PIPELINES["stable-diffusion"].build()
+    pipeline.unet.register_to_config(sample_size=pixels // pipeline.vae_scale_factor)
+    for size in ({}, {"height": pixels, "width": pixels}):
+        call = call_arguments(pipeline, {**size, "num_images_per_prompt": 4}, {})
+        assert {**call.defaults, **call.stand_ins}["output_type"] == expected
+
+
 class TextToVideoZero:
     config: ClassVar[dict[str, Any]] = {}
 

@@ -24,6 +24,7 @@ from diffprof.pipelines.stand_ins import (
     sized_input,
     stand_in,
     stand_in_prompt,
+    usual_sizes,
 )
 from diffprof.record.inputs import InputSize, is_input, parse_size
 from diffprof.record.request import check_number
@@ -89,7 +90,8 @@ def _settings_for_counting(
 ) -> dict[str, Any]:
     """Values for arguments whose defaults would cost memory, need a package, or depend on weights."""
     settings: dict[str, Any] = {}
-    if "output_type" in missing and (_has_any(parameters, ("num_frames", "video_length")) or _is_large(given)):
+    is_video = _has_any(parameters, ("num_frames", "video_length"))
+    if "output_type" in missing and (is_video or _is_large(pipeline, given)):
         settings["output_type"] = "pt"  # the output stays a tensor: images of it would only take memory
     if "image_crf" in missing and not is_installed("av"):
         settings["image_crf"] = 0  # LTX-2 would compress its image with PyAV first; nothing that is counted
@@ -144,9 +146,9 @@ def _schedules(
     return found
 
 
-def _is_large(given: Mapping[str, Any]) -> bool:
-    sides = [int(given.get(side) or 1024) for side in ("height", "width")]
-    return sides[0] * sides[1] * int(given.get("num_images_per_prompt") or 1) > LARGEST_IMAGE_PIXELS
+def _is_large(pipeline: Any, given: Mapping[str, Any]) -> bool:
+    width, height = usual_sizes(pipeline, given)
+    return width * height * int(given.get("num_images_per_prompt") or 1) > LARGEST_IMAGE_PIXELS
 
 
 LARGEST_IMAGE_PIXELS = 2048 * 2048

@@ -97,7 +97,7 @@ def least_strength(steps: int, usual: float) -> float | None:
 
 def stand_in_image(pipeline: Any, given: Mapping[str, Any], mode: str = "RGB") -> Any:
     """A plain image of the generated size; one for each ControlNet."""
-    width, height = _usual_sizes(pipeline, given)
+    width, height = usual_sizes(pipeline, given)
     if mode == "L" and "DiffEdit" in type(pipeline).__name__:  # whose masks have the size of latents
         width, height = width // int(pipeline.vae_scale_factor), height // int(pipeline.vae_scale_factor)
     mode = "RGBA" if mode == "RGB" and type(pipeline).__name__.startswith(OF_LAYERS) else mode
@@ -119,9 +119,9 @@ def stand_in_video(pipeline: Any, given: Mapping[str, Any], mode: str = "RGB") -
     """As many plain images as frames are generated."""
     frames = given.get("num_frames") or default_of(pipeline, "num_frames", "segment_frame_length") or 17
     if type(pipeline).__name__.startswith("EasyAnimate"):  # takes no images
-        width, height = _usual_sizes(pipeline, given)
+        width, height = usual_sizes(pipeline, given)
         return _zeros(1, 1 if mode == "L" else 3, int(frames), height, width)
-    return [_plain_image(mode, *_usual_sizes(pipeline, given))] * int(frames)
+    return [_plain_image(mode, *usual_sizes(pipeline, given))] * int(frames)
 
 
 def _zeros(*shape: int) -> torch.Tensor:
@@ -147,7 +147,8 @@ def default_of(pipeline: Any, *names: str) -> Any:
     return next((value for value in defaults if isinstance(value, int) and value), None)
 
 
-def _usual_sizes(pipeline: Any, given: Mapping[str, Any]) -> tuple[int, int]:
+def usual_sizes(pipeline: Any, given: Mapping[str, Any]) -> tuple[int, int]:
+    """Width and height of the output, in pixels: as given, else the size that the pipeline was made for."""
     width, height = (
         given.get(side) or default_of(pipeline, side) or _configured_side(pipeline, side)
         for side in ("width", "height")
@@ -209,7 +210,7 @@ def _latents_of_steps(pipeline: Any, given: Mapping[str, Any]) -> torch.Tensor:
     scheduler = copy.deepcopy(pipeline.scheduler)
     scheduler.set_timesteps(steps)
     executed = len(scheduler.timesteps) - skipped * scheduler.order
-    width, height = _usual_sizes(pipeline, given)
+    width, height = usual_sizes(pipeline, given)
     factor = int(pipeline.vae_scale_factor)
     return _zeros(1, executed, pipeline.vae.config.latent_channels, height // factor, width // factor)
 
@@ -239,7 +240,7 @@ def _camera_path(pipeline: Any, given: Mapping[str, Any]) -> Any:
 
 
 def _lens(pipeline: Any, given: Mapping[str, Any]) -> list[float]:
-    width, height = _usual_sizes(pipeline, given)
+    width, height = usual_sizes(pipeline, given)
     return [float(width), float(width), width / 2, height / 2]
 
 
@@ -266,13 +267,13 @@ STAND_INS: dict[str, Callable[[Any, Mapping[str, Any]], Any]] = {
     "image_embeds": _image_embeddings,
     "negative_image_embeds": _image_embeddings,
     "hint": lambda pipeline, given: torch.zeros(1, 3, given.get("height") or 512, given.get("width") or 512),
-    "depth_map": lambda pipeline, given: torch.zeros(1, *reversed(_usual_sizes(pipeline, given))),
+    "depth_map": lambda pipeline, given: torch.zeros(1, *reversed(usual_sizes(pipeline, given))),
     "latents": _latents,
     "image_latents": _latents_of_steps,
     **dict.fromkeys(EMBEDDINGS, _text_embeddings),
     "num_frames": lambda pipeline, given: 121,  # five seconds, where a model could decide how long a video is
-    "width": lambda pipeline, given: _usual_sizes(pipeline, given)[0],
-    "height": lambda pipeline, given: _usual_sizes(pipeline, given)[1],
+    "width": lambda pipeline, given: usual_sizes(pipeline, given)[0],
+    "height": lambda pipeline, given: usual_sizes(pipeline, given)[1],
     "use_resolution_binning": lambda pipeline, given: False,
     "padding_mask": _residue_mask(True),
     "is_in_context_conditioning": _residue_mask(False),
