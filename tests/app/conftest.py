@@ -18,7 +18,7 @@ from diffprof.app.downloads import Downloads
 from diffprof.app.server import _import_gradio, application, bind_socket, create_server
 from diffprof.app.session import Session
 from diffprof.app.setup import Setup
-from tests.browsers import DESKTOP, PATIENCE_MS, Visit, launched_browser, visiting
+from tests.browsers import PATIENCE_MS, Visit, launched_browser, visiting
 from tests.small_pipelines import SMALL_PIPELINES
 
 QUIET_MOMENTS, MOMENT_MS = 8, 20
@@ -180,10 +180,16 @@ def visit(browser: Browser, address: str) -> Iterator[OpenPage]:
     with ExitStack() as stack:
         everybody: list[Visitor] = []
 
-        def open_page(width: int = DESKTOP, dark: bool = False, at: str = address, text: str = "exactly") -> Visitor:
-            visitor = Visitor(stack.enter_context(visiting(browser, at, width, dark, QUEUE_WATCH)))
+        def open_page(query: str = "", tab: str = "Profile") -> Visitor:
+            # Who looks at another tab needs no charts of a model on the first one: they take half of a visit.
+            at = f"{address}/{query}" if tab == "Profile" else f"{address}/?model=none"
+            visitor = Visitor(stack.enter_context(visiting(browser, at, script=QUEUE_WATCH)))
             everybody.append(visitor)
-            visitor.sees("profile-totals", text)
+            if tab == "Profile":
+                visitor.sees("profile-totals", "exactly")
+            else:
+                visitor.sees("profile-message", "Unknown model 'none'")
+                visitor.tab(tab)
             return visitor
 
         yield open_page

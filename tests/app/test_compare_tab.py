@@ -38,8 +38,7 @@ def upload(visitor: Visitor, file: Path) -> None:
 def test_models_and_saved_profiles_stand_side_by_side_and_what_cannot_be_compared_is_rejected_with_a_message(
     visit: OpenPage, models: Path, tmp_path: Path
 ) -> None:
-    visitor = visit()
-    visitor.tab("Compare")
+    visitor = visit(tab="Compare")
     check_models(visitor)
     check_saved_profile(visitor, diffprof.profile(models / "tiny-sd", num_inference_steps=7), tmp_path)
     visitor.find("compare-files").get_by_label("Clear").click()

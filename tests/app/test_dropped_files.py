@@ -74,8 +74,7 @@ def test_a_damaged_archive_is_refused_in_a_sentence(tmp_path: Path) -> None:
 
 
 def test_a_dropped_file_is_shown_and_a_wrong_one_takes_it_away(visit: OpenPage, profile: Path, tmp_path: Path) -> None:
-    visitor = visit()
-    visitor.tab("Files")
+    visitor = visit(tab="Files")
     visitor.find("files-files").locator("input[type=file]").set_input_files(profile)
     frame = visitor.page.frame_locator("#files-page iframe")
     expect(frame.locator("h1")).to_contain_text(["sd-2.1-base"])

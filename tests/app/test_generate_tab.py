@@ -51,8 +51,7 @@ def fill(visitor: Visitor, **typed: str) -> None:
 def test_images_and_videos_are_shown_with_what_they_took_and_wrong_input_is_rejected_with_a_message(
     visit: OpenPage, tmp_path: Path
 ) -> None:
-    visitor = visit()
-    visitor.tab("Generate")
+    visitor = visit(tab="Generate")
     check_rejections(visitor)
     check_bundled_model(visitor, tmp_path)
     check_measurements(visitor)
@@ -165,7 +164,7 @@ def pictures_made() -> list[str]:
 
 
 def test_visitors_see_only_their_own_work_can_stop_it_and_end_it_by_leaving(visit: OpenPage) -> None:
-    first, second = visit(), visit()
+    first, second = visit(tab="Generate"), visit(tab="Generate")
     check_stopping(first, second)
     check_separation(first, second)
     check_leaving(first)
@@ -175,7 +174,6 @@ def check_stopping(first: Visitor, second: Visitor) -> None:
     """Running work and waiting work can be stopped, and the next one begins."""
     before = pictures_made()
     for visitor, seed, steps in ((first, "31", LONG), (second, "41", "2")):
-        visitor.tab("Generate")
         fill(visitor, model="tiny-sd", steps=steps, seed=seed, size="128x128")
     first.press("generate-start")
     first.sees("generate-message", "last step", to_come=True)

@@ -15,6 +15,8 @@ from diffprof.record.history import History
 from diffprof.render import numbers
 from tests.app.conftest import OpenPage, Visitor, build_tab
 
+OPENED = "sd-2.1-base"
+
 
 def choose_runs(visitor: Visitor, *runs: str) -> None:
     """Choose runs by how their names in the list begin."""
@@ -28,7 +30,7 @@ def test_kept_runs_are_found_opened_and_compared_and_a_run_of_this_session_is_ke
     store = History()
     for steps in (5, 9):
         store.add(diffprof.profile("dit-xl-2-256", num_inference_steps=steps), "profile")
-    visitor = visit()
+    visitor = visit(f"?model={OPENED}")
     visitor.tab("History")
     visitor.sees("history-list", "dit-xl-2-256")
     visitor.type("history-text", "sdxl")
@@ -58,7 +60,7 @@ def check_keeping(visitor: Visitor, store: History) -> None:
     choose_runs(visitor, "unsaved 1")
     visitor.press("history-keep")
     visitor.sees("history-message", "Kept as run 3")
-    assert store.get(3).request.model == "flux.1-dev"
+    assert store.get(3).request.model == OPENED
 
 
 def history_tab(context: AppContext) -> HistoryTab:

@@ -26,8 +26,7 @@ def open_model(visitor: Visitor, model: str) -> None:
 
 
 def test_the_numbers_follow_the_sliders_and_the_accelerator_and_leaving_a_list_changes_nothing(visit: OpenPage) -> None:
-    visitor = visit()
-    open_model(visitor, LIGHT_MODEL)
+    visitor = visit(f"?model={LIGHT_MODEL}")
     own, moved = diffprof.profile(LIGHT_MODEL), diffprof.profile(LIGHT_MODEL, num_inference_steps=28)
     assert moved.total.macs != own.total.macs
     visitor.sees("profile-totals", f"exactly {numbers.exact(own.total.macs)}")
@@ -98,10 +97,16 @@ def check_downloads(visitor: Visitor, counted: diffprof.Profile) -> None:
 MARKUP = "<script>window.hit=4</script><img src=x onerror='window.hit=1'>${window.hit=2}{{window.hit=3}}"
 
 
-def test_errors_become_messages_in_which_what_was_typed_is_text_and_the_page_stays_usable(
-    visit: OpenPage, monkeypatch: pytest.MonkeyPatch
+def test_errors_become_messages_and_then_charts_and_numbers_are_those_of_the_model_and_its_sliders(
+    visit: OpenPage, models: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    visitor = visit()
+    visitor = visit(f"?model={LIGHT_MODEL}")
+    check_errors(visitor, monkeypatch)
+    check_charts_and_sizes(visitor, models)
+
+
+def check_errors(visitor: Visitor, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was typed is text in the message of an error, and after it another model can be opened."""
     visitor.choose("profile-model", "sdlx")
     visitor.sees("profile-message", "Unknown model 'sdlx'; did you mean sdxl")
     visitor.choose("profile-model", MARKUP)
@@ -110,17 +115,14 @@ def test_errors_become_messages_in_which_what_was_typed_is_text_and_the_page_sta
     expect(visitor.find("profile-message").locator("img, script")).to_have_count(0)
     with monkeypatch.context() as patch:
         patch.setattr(charts, "components_chart", lambda profile: 1 // 0)
-        visitor.choose("profile-model", "tiny-sd")
+        visitor.choose("profile-model", LIGHT_MODEL)
         visitor.sees("profile-message", "This is a bug in diffprof (ZeroDivisionError)")
-    open_model(visitor, LIGHT_MODEL)
+    open_model(visitor, "tiny-sd")
     expect(visitor.find("profile-message")).to_have_text("")
 
 
-def test_charts_sizes_batch_and_guidance_are_as_they_are_set_and_a_refused_size_leaves_no_other_result(
-    visit: OpenPage, models: Path
-) -> None:
-    visitor = visit()
-    open_model(visitor, "tiny-sd")
+def check_charts_and_sizes(visitor: Visitor, models: Path) -> None:
+    """Charts, size, batch and guidance are as they are set, and a refused size leaves no other result."""
     for figure, text in (("components", "unet"), ("kinds", "convolution"), ("attention", "x 77 tokens")):
         visitor.sees_chart(f"profile-{figure}", text)
     set_number(visitor, "width", "65")
@@ -140,7 +142,7 @@ def test_charts_sizes_batch_and_guidance_are_as_they_are_set_and_a_refused_size_
 
 
 def test_a_link_opens_its_state_and_the_address_follows(visit: OpenPage, address: str) -> None:
-    visitor = visit(at=f"{address}/?model=sdxl,flux.1-schnell&gpu=l4&height=768&steps=3")
+    visitor = visit("?model=sdxl,flux.1-schnell&gpu=l4&height=768&steps=3")
     visitor.sees("profile-totals", "sdxl · 1024 wide x 768 high · 3 steps")
     visitor.sees("profile-hardware", "On l4")
     visitor.find("profile-hardware").locator(".memory-bar").wait_for()

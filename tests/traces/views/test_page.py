@@ -135,8 +135,17 @@ def test_names_of_kernels_are_cut_and_many_rows_left_out(read: Read) -> None:
     assert "and 30 more" in words(page)
 
 
-@pytest.mark.parametrize("name", PAGES)
-@pytest.mark.parametrize(("width", "dark"), [(DESKTOP, False), (TELEPHONE, True)])
+LOOKS = [
+    *((name, DESKTOP, False) for name in PAGES),
+    *((name, TELEPHONE, True) for name in ("one", "hostile", "ranks", "compared")),
+    *(
+        pytest.param(name, TELEPHONE, True, marks=pytest.mark.extensive)
+        for name in ("devices", "host", "hosts compared")
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "width", "dark"), LOOKS)
 def test_a_page_opens_from_disk_without_a_message_a_request_or_an_overflow(
     name: str, width: int, dark: bool, browser: Browser, read: Read, page_file: Path
 ) -> None:
