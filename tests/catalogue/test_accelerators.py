@@ -316,7 +316,7 @@ def test_an_accelerator_of_a_file_stands_before_a_known_one_of_the_same_name(tmp
         ("format = 2", "format = 1", "format must be 2; write `format = 2` at its top."),
         ("format = 2", "", "format must be 2; write `format = 2` at its top."),
         ("format = 2", "format = 2\nspeed = 1", "speed is not a known key."),
-        ("[[accelerator]]", "[accelerator]", "accelerator must be a list, not"),
+        ("[[accelerator]]", "[accelerator]", "accelerator must be in two brackets on each side"),
     ],
 )
 def test_invalid_values_in_a_file_are_rejected_with_one_message(

@@ -120,6 +120,8 @@ def read_accelerators(path: str | Path) -> tuple[Accelerator, ...]:
     document = StrictTable(_parse(Path(path)), name)
     if document.take("format", int, None) != FILE_FORMAT:
         document.refuse("format", f"must be {FILE_FORMAT}; write `format = {FILE_FORMAT}` at its top")
+    if isinstance(document.values.get("accelerator"), dict):
+        document.refuse("accelerator", "must be in two brackets on each side, [[accelerator]]: a file can have several")
     tables = document.take("accelerator", list)
     document.finish()
     entries = tuple(_read_entry(table, f"{name}, accelerator {place}") for place, table in enumerate(tables, 1))
