@@ -1,1 +1,1 @@
-"""A profile and an accelerator in, memory and time out: nothing here runs or counts a pipeline."""
+"""Predict memory and time from a profile and an accelerator, without running or counting a pipeline."""

@@ -1,11 +1,11 @@
-"""PyTorch's caching allocator for CUDA, followed step by step: what it asks of the device for a sequence of requests.
+"""A model of PyTorch's caching allocator for CUDA: the memory that it reserves for a sequence of requests.
 
 The rules are those of ``c10/cuda/CUDACachingAllocator.cpp`` with its default settings: requests are rounded to 512
 bytes; those up to 1 MiB share segments of 2 MiB, those below 10 MiB segments of 20 MiB, larger ones have a segment of
 their own in multiples of 2 MiB; the smallest free block that is large enough is taken, and split where enough is left;
 free neighbours are merged. A segment goes back to the device when its cache is emptied, or when the device has no more.
 
-Blocks are plain addresses, kept in dictionaries: this is the busiest place of a prediction.
+Blocks are plain addresses in dictionaries, for speed: predictions spend most of their time here.
 """
 
 from __future__ import annotations
@@ -19,26 +19,26 @@ KIB, MIB = 1024, 1024**2
 SMALLEST_BLOCK = 512
 SMALL_REQUEST = 1 * MIB
 SMALL_SEGMENT = 2 * MIB
-"""No segment for other requests is as small as that."""
+"""Segments for other requests are larger than this."""
 LARGE_REQUEST = 10 * MIB
 MIDDLE_SEGMENT = 20 * MIB
 LARGE_STEP = 2 * MIB
 
 ADDRESS_BITS = 56
 ADDRESS_MASK = (1 << ADDRESS_BITS) - 1
-"""A size and an address are one number, with the size before the address: sorting these is far faster."""
+"""A size and an address are packed into one number, with the size first, because sorting numbers is much faster."""
 
 FreeBlocks = tuple[tuple[int, ...], tuple[int, ...]]
-"""Sizes and addresses of what is free as single numbers, in order: for small requests, and for others."""
+"""Packed sizes and addresses of free blocks, sorted: for small requests, and for others."""
 
 
 class OutOfDeviceMemory(Exception):
-    """A request cannot be met, not even after all cached memory was given back."""
+    """A request cannot be met, even after releasing all cached memory."""
 
 
 @dataclass(frozen=True)
 class Occupied:
-    """A state of the allocator in which nothing that is allocated will ever be released."""
+    """A state of the allocator whose allocations are never released."""
 
     allocated: int
     reserved: int
@@ -47,11 +47,11 @@ class Occupied:
     address: int
     free: FreeBlocks
     segments: dict[int, int]
-    """Addresses and sizes of segments that are free as a whole: only these can be given back."""
+    """Addresses and sizes of completely free segments, which can be released."""
 
 
 class CachingAllocator:
-    """The state of the allocator; `capacity` is what the device has for it, None for any amount."""
+    """The allocator; `capacity` is the memory of the device for it, None for no limit."""
 
     def __init__(self, capacity: int | None = None) -> None:
         self.capacity = capacity
@@ -59,14 +59,14 @@ class CachingAllocator:
         self.reserved = 0
         self.most_reserved = 0
         self.requested = 0
-        """What was asked for and is not released: no device with less can have it, however its memory is split."""
+        """Requested bytes that are not released; no device with less memory can hold them."""
         self.most_requested = 0
         self.times_full = 0
-        """How often the device had no more, so that what happened depends on its capacity."""
+        """How often the device was full, so that the outcome depends on its capacity."""
         self._address = 0
         self._small: list[int] = []
         self._large: list[int] = []
-        """Sizes and addresses of free blocks as single numbers, in order: for small requests, and for others."""
+        """Packed sizes and addresses of free blocks, sorted: for small requests, and for others."""
         self._starts: dict[int, int] = {}
         """Free blocks: size by address."""
         self._ends: dict[int, int] = {}
@@ -74,12 +74,12 @@ class CachingAllocator:
         self._taken: dict[int, int] = {}
         """Allocated blocks: size by address."""
         self._unused: dict[int, int] = {}
-        """Of those that are larger than what was asked for, because too little would be left: how much, by address."""
+        """Excess bytes of blocks that were too small to split, by address."""
         self._segments: dict[int, int] = {}
         """Size by address."""
 
     def allocate(self, size: int) -> int:
-        """The address of a block of this many bytes."""
+        """Allocate a block of this many bytes, and return its address."""
         size = (size + SMALLEST_BLOCK - 1) & -SMALLEST_BLOCK or SMALLEST_BLOCK
         is_small = size <= SMALL_REQUEST
         free = self._small if is_small else self._large
@@ -110,7 +110,7 @@ class CachingAllocator:
         return address
 
     def release(self, address: int) -> None:
-        """Give a block back to the cache."""
+        """Return a block to the cache."""
         starts, ends = self._starts, self._ends
         size = self._taken.pop(address)
         self.allocated -= size
@@ -135,11 +135,11 @@ class CachingAllocator:
         insort(free, size << ADDRESS_BITS | address)
 
     def size_of(self, address: int) -> int:
-        """Of an allocated block."""
+        """The size of an allocated block."""
         return self._taken[address]
 
     def empty_cache(self) -> None:
-        """Give segments that hold nothing back to the device."""
+        """Release all free segments to the device."""
         for address, size in list(self._segments.items()):
             if self._starts.get(address) == size:
                 free = self._small if size == SMALL_SEGMENT else self._large
@@ -148,7 +148,7 @@ class CachingAllocator:
                 self.reserved -= size
 
     def free_blocks(self) -> FreeBlocks:
-        """All that is cached."""
+        """All free blocks."""
         return tuple(self._small), tuple(self._large)
 
     def has_room_for(self, size: int) -> bool:
@@ -156,16 +156,16 @@ class CachingAllocator:
         return self.capacity is None or self.reserved + size <= self.capacity
 
     def segments_since(self, address: int) -> list[int]:
-        """Sizes of the segments that were opened since the next one was to have this address."""
+        """Sizes of the segments that were opened after `next_address` had this value."""
         return [size for start, size in self._segments.items() if start >= address]
 
     @property
     def next_address(self) -> int:
-        """Of the next segment."""
+        """The address of the next segment."""
         return self._address
 
     def add_free_segments(self, sizes: Iterable[int]) -> None:
-        """Open segments and leave them free."""
+        """Add free segments."""
         for size in sizes:
             address = self._open_segment(size)
             free = self._small if size == SMALL_SEGMENT else self._large
@@ -174,14 +174,14 @@ class CachingAllocator:
             insort(free, size << ADDRESS_BITS | address)
 
     def as_occupied(self) -> Occupied:
-        """This state, to be shared by all generations that begin with it."""
+        """A snapshot of this state, for all generations that start with it."""
         whole = {address: size for address, size in self._segments.items() if self._starts.get(address) == size}
         return Occupied(
             self.allocated, self.reserved, self.most_reserved, self.requested, self._address, self.free_blocks(), whole
         )
 
     def resume(self, state: Occupied) -> None:
-        """Begin with a state."""
+        """Start with a snapshot of a state."""
         self.allocated, self.reserved, self.most_reserved = state.allocated, state.reserved, state.most_reserved
         self.requested = self.most_requested = state.requested
         self._address = state.address
@@ -193,7 +193,7 @@ class CachingAllocator:
             self._ends[address + size] = address
 
     def _new_segment(self, size: int, is_small: bool) -> tuple[int, int]:
-        """Address and size of a segment for a request."""
+        """Open a segment for a request; returns its address and size."""
         if is_small:
             segment = SMALL_SEGMENT
         elif size < LARGE_REQUEST:
@@ -213,6 +213,6 @@ class CachingAllocator:
             self.most_reserved = self.reserved
         address = self._address
         self._segments[address] = size
-        # A gap: blocks of two segments never are neighbours.
+        # With a gap, so that blocks of two segments are never neighbours.
         self._address += size + SMALLEST_BLOCK
         return address

@@ -1,4 +1,4 @@
-"""Lower bounds of time: what the published peaks of a device allow at best."""
+"""Lower bounds of time, from the published peaks of a device."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from diffprof.prediction.device import DeviceModel
 from diffprof.prediction.load_table import Floats, LoadTable
 
 FEWEST_PRODUCTS = 4.0
-"""By this factor, Winograd convolutions with kernels of 3 x 3 need fewer products at best."""
+"""The largest factor by which Winograd's algorithm reduces the products of a 3 x 3 convolution."""
 
 
 def bound_seconds(table: LoadTable, device: DeviceModel, compiled: bool = False) -> Floats:
-    """Seconds that one execution of each load takes at least.
+    """The minimum seconds of one execution of each load.
 
-    Products at the published peak, of a causal mask only the half that is needed. Without a compiler, every operation
-    reads and writes memory, but for what the L2 cache holds before and after; a compiler may fuse what is no product.
+    Products run at the published peak; with a causal mask, only half of them are needed. Without a compiler, every
+    operation reads and writes memory, except for data in the L2 cache; a compiler may fuse everything but products.
     """
     plain = np.array([device.fastest_peak(dtype) for dtype in table.dtypes])[table.dtype]
     in_convolutions = np.array([device.fastest_peak(dtype, True) for dtype in table.dtypes])[table.dtype]

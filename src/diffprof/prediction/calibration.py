@@ -1,4 +1,4 @@
-"""What a measured run says about its machine: by how much its components were slower or faster than predicted."""
+"""Calibrate predictions with a measured run: by how much its components were slower or faster than predicted."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from diffprof.record.measured import Iteration
 from diffprof.record.profile import Profile
 
 SMALLEST_SHARE = 0.02
-"""Of a run: components that took less are too short to learn from."""
+"""Components with a smaller share of a run are too short to calibrate with."""
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """A machine and how its measured times compare with the predicted ones."""
+    """A machine, and the ratios of its measured to its predicted times."""
 
     accelerator: Accelerator
     device: DeviceModel
     factors: Mapping[str, float]
-    """By component; ``""`` for every other."""
+    """The ratio by component; ``""`` for all others."""
     model: str
 
 
 def calibrate_on(profile: Profile, known: Sequence[Accelerator]) -> Calibration:
-    """The calibration that a profile of measured runs gives."""
+    """Calibrate with a measured profile."""
     measured = profile.measured
     if measured is None or not measured.timed:
         raise RequestError(
@@ -56,7 +56,7 @@ def calibrate_on(profile: Profile, known: Sequence[Accelerator]) -> Calibration:
 
 
 def accelerator_of(device: MeasuredDevice, known: Sequence[Accelerator]) -> Accelerator:
-    """The accelerator that a run was measured on: a known one, or one that is put together from what the run says."""
+    """The accelerator of a measured run: a known one, or one created from the data of the run."""
     found = match_accelerator(device.name, memory_bytes=device.memory_bytes)
     own = [entry for entry in known if device.name in entry.reported_names]
     if found or own:
@@ -73,7 +73,7 @@ PROCESSOR_BANDWIDTH = 15e9
 
 
 def processor(name: str, peaks: Mapping[str, float], memory_bytes: int) -> Accelerator:
-    """A CPU of which only the speed of its products is known."""
+    """A CPU as an accelerator, if only the speed of its products is known."""
     return Accelerator(
         name="this-machine",
         reported_names=(name,),
@@ -87,7 +87,7 @@ def processor(name: str, peaks: Mapping[str, float], memory_bytes: int) -> Accel
 
 
 def component_seconds(profile: Profile, iterations: Sequence[Iteration]) -> dict[str, float]:
-    """Seconds of each component in one iteration: the median of iterations."""
+    """The median seconds of each component in one iteration."""
     collected: dict[str, list[float]] = {}
     for iteration in iterations:
         sums: dict[str, float] = {}

@@ -12,20 +12,20 @@ from diffprof.record.allocations import ALLOCATE, RELEASE, AllocationEvent, step
 from diffprof.record.profile import Cost
 
 WORKSPACE = "workspace"
-"""Memory that comes and goes at once: `value` bytes; the step is 1 where the operation can do without."""
+"""Memory that is allocated and released at once: `value` bytes; the step is 1 if the operation can do without it."""
 
 
 @dataclass(frozen=True)
 class CallEvents:
-    """What a call asks the allocator for."""
+    """The allocator requests of a call."""
 
     parts: Parts
     workspaces: tuple[int, ...]
-    """All that differs between devices."""
+    """What differs between devices."""
 
 
 def call_events(cost: Cost, device: DeviceMemory, has_scores: bool, share: int) -> CallEvents:
-    """The events of a call; with scores, attention keeps them in memory, and of each tensor a device has a share."""
+    """The events of a call; with `has_scores`, attention stores its scores; `share` devices split each tensor."""
     known = [_event(event, cost, device, has_scores, share) for event in cost.allocations.events]
     parts = [
         ([event for number in one.numbers if (event := known[number]) is not None], one.times)
@@ -35,7 +35,7 @@ def call_events(cost: Cost, device: DeviceMemory, has_scores: bool, share: int) 
 
 
 def _event(event: AllocationEvent, cost: Cost, device: DeviceMemory, has_scores: bool, share: int) -> Event | None:
-    """The event with all that is known about it; None if it allocates nothing."""
+    """An event with its size; None if it allocates nothing."""
     if event.kind == ALLOCATE:
         return ALLOCATE, event.value // share or 1, step_places(event.step)
     if event.kind == RELEASE:

@@ -1,4 +1,4 @@
-"""The memory of one component call, event by event."""
+"""Simulate the memory of one component call, event by event."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class CallPeak:
-    """Where most was allocated in a call."""
+    """The peak of allocated memory in a call."""
 
     allocated: int = 0
-    """All of it, also what was there before; 0 where the call allocates nothing."""
+    """Total bytes at the peak, including earlier allocations; 0 if the call allocates nothing."""
     place: int = 0
-    """Of the module that ran, among those of the cost."""
+    """The index of the running module among those of the cost."""
     activations: int = 0
     workspace: int = 0
     weights: Mapping[str, int] | None = None
-    """Bytes on the device by component; None where they are the same from the first moment to the last."""
+    """Bytes of weights on the device by component; None if they do not change during the call."""
 
 
 @dataclass(frozen=True)
 class Turn:
-    """Events that were followed together."""
+    """One repetition of events."""
 
     places: dict[int, None]
     """Modules that ran."""
     present: dict[str, list[int]]
-    """Groups that were on the device when it began, and where."""
+    """Groups of weights on the device at its start, and their addresses."""
 
 
 class CallSimulation(EventPlayer):
@@ -56,7 +56,7 @@ class CallSimulation(EventPlayer):
             for module in own.modules
             if module.unpacked_bytes or module.output_copies
         }
-        """Path: bytes of unpacked weights, and sizes of the output, that a module takes beside while it runs."""
+        """Extra memory of each module while it runs: bytes of unpacked weights, and multiples of its output."""
         is_grouped = (
             settings.offload in ("sequential", "group", "group-leaf") and call.component not in around.on_device
         )
@@ -64,21 +64,21 @@ class CallSimulation(EventPlayer):
             around.known.groups(component, own, settings, call.cost) if is_grouped else None
         )  # fmt: skip
         self.present: dict[str, list[int]] = {}
-        """Groups that are on the device, and where."""
+        """Groups of weights on the device, and their addresses."""
         self.needed: tuple[str, ...] | None = None
-        """The same groups, as the module that runs asks for them."""
+        """The groups that the running module needs."""
         self.share = settings.devices if component.role == "denoiser" else 1
         self.events = around.known.events(call.cost, around.device, settings.attention == "math", self.share)
         self.activations = 0
         self.peak = CallPeak()
         self.is_plain = self.groups is None and not self.beside
-        """Whether it does not matter which module runs."""
+        """Whether the running module makes no difference."""
         self.weight_state = (
             settings.quantize.get(call.component), settings.layerwise.get(call.component),
             None if self.groups is None else
             (settings.offload, settings.use_stream, settings.blocks_per_group, *around.resident.items()),
         )  # fmt: skip
-        """What the call depends on besides its events and what is free: how its weights are kept."""
+        """What the call depends on besides its events and free memory: how its weights are stored."""
         self.turns: list[Turn] = []
         super().__init__(around.allocator, can_skip=True)
 
@@ -87,7 +87,7 @@ class CallSimulation(EventPlayer):
         return [module.path for module in self.call.cost.modules] or [""]
 
     def run(self) -> CallPeak:
-        """Follow all events; where most is allocated at one time."""
+        """Play all events, and return the peak."""
         self.play_all(self.events.parts)
         for number in self.alive:
             self.allocator.release(self.blocks[number])
@@ -102,7 +102,7 @@ class CallSimulation(EventPlayer):
             self._play_with_weights(events)
 
     def _play_plain(self, events: Sequence[Event]) -> None:
-        """The same as with weights that come and go, in the few steps that are left: most events are played here."""
+        """Play events of a call whose weights stay on the device; most events are played here."""
         allocator, blocks, sizes, alive = self.allocator, self.blocks, self.sizes, self.alive
         allocate, release = allocator.allocate, allocator.release
         most = self.peak.allocated
@@ -156,7 +156,7 @@ class CallSimulation(EventPlayer):
                 self._use(value, bool(step), self.peak.allocated)
 
     def _beside(self, output_bytes: int) -> Sequence[int]:
-        """What the running module allocates besides its output, until the output exists."""
+        """The extra allocations of the running module, until its output exists."""
         taken = self.beside.get(self.paths[self.place])
         if taken is None:
             return ()
@@ -164,7 +164,7 @@ class CallSimulation(EventPlayer):
         return [self.allocator.allocate(size) for size in (unpacked, int(copies * output_bytes)) if size]
 
     def _enter(self, step: int) -> None:
-        """Go over to another module, for which other groups may have to come and go."""
+        """Switch to another module, which may load and release groups of weights."""
         self.place += step
         self.turns[-1].places[self.place] = None
         if self.groups is None:
@@ -182,7 +182,7 @@ class CallSimulation(EventPlayer):
                 resident[self.call.component] = resident.get(self.call.component, 0) + self.groups.totals[group]
 
     def repetitions(self, distance: int, turns: int, times: int) -> int:
-        """As many as find modules of the same sizes: weights that come, go or are unpacked beside."""
+        """The number of repetitions whose modules have the same sizes of loaded and unpacked weights."""
         if self.is_plain:
             return times
         last = self.turns[-turns:]
@@ -192,7 +192,7 @@ class CallSimulation(EventPlayer):
             found += 1
         if self.groups is None or not found:
             return found
-        # The groups that are there must lie where those lay that were there before.
+        # The groups on the device must have the addresses of those before.
         before, now = last[0].present, self.groups.on_device(self.paths[self.place])
         if [*before.values()] != [self.present[name] for name in self._names_after(before, places, distance)]:
             return 0
@@ -201,7 +201,7 @@ class CallSimulation(EventPlayer):
         return found
 
     def _is_alike(self, places: Sequence[int], distance: int) -> bool:
-        """Whether the modules so many places on take the same beside them, and bring groups of the same sizes."""
+        """Whether the modules `distance` places later need the same extra memory and groups of the same sizes."""
         paths, groups, beside = self.paths, self.groups, self.beside
         if places[-1] + distance >= len(paths) or max(places) + distance >= len(paths):
             return False
@@ -225,7 +225,7 @@ class CallSimulation(EventPlayer):
         return len(set(pairs.values())) == len(pairs)
 
     def _names_after(self, before: Mapping[str, object], places: Sequence[int], distance: int) -> list[str]:
-        """What the groups that were there are called so many places on."""
+        """The names of the corresponding groups `distance` places later."""
         assert self.groups is not None
         pairs: dict[str, str] = {}
         for place in places:
@@ -240,14 +240,14 @@ class CallSimulation(EventPlayer):
         self.around.resident[self.call.component] -= self.groups.totals[group]
 
     def _use(self, size: int, is_optional: bool, most: int) -> bool:
-        """An operation takes memory while it runs; whether that is more than the most so far."""
+        """Allocate the workspace of an operation temporarily; whether that is a new peak."""
         needed = self.allocator.most_requested
         try:
             address = self.allocator.allocate(size)
         except OutOfDeviceMemory:
             if not is_optional:
                 raise
-            return False  # cuDNN goes on to an algorithm that does without
+            return False  # cuDNN then uses an algorithm without a workspace
         if is_optional:
             self.allocator.most_requested = needed
         is_most = self.allocator.allocated > most
@@ -257,6 +257,6 @@ class CallSimulation(EventPlayer):
         return is_most
 
     def _note(self, workspace: int) -> None:
-        """Note a new peak of the call."""
+        """Record a new peak of the call."""
         weights = None if self.groups is None else dict(self.around.resident)
         self.peak = CallPeak(self.allocator.allocated, self.place, self.activations, workspace, weights)

@@ -1,4 +1,4 @@
-"""How long each kind of component call takes: time on the device, time on the host, and how they overlap."""
+"""The time of each kind of component call: device time, host time, and their overlap."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from diffprof.prediction.workload import Workload
 
 PIPELINE = "pipeline"
 HOST_SHARPNESS = 4
-"""Of the smooth maximum of device and host: each waits a little for the other where both are busy."""
+"""The exponent of the smooth maximum of device and host time: if both are busy, each waits a little for the other."""
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class CallTimes:
     host: Floats
     total: Floats
     kernels: KernelTimes
-    """Of each load of the table."""
+    """Seconds of each load of the table."""
 
 
 def call_times(
@@ -53,7 +53,7 @@ def call_times(
 
 
 def smooth_maximum(a: Floats, b: Floats) -> Floats:
-    """Close to the larger of two times; a little more where they are alike."""
+    """Close to the larger of two times; slightly more if they are similar."""
     maximum: Floats = (a**HOST_SHARPNESS + b**HOST_SHARPNESS) ** (1 / HOST_SHARPNESS)
     return maximum
 
@@ -67,7 +67,7 @@ def _host_seconds(workload: Workload, table: LoadTable, device: DeviceModel) -> 
 
 
 def _pipeline_seconds(workload: Workload, busy: Floats, host: Floats, total: Floats, is_pipeline: Floats) -> Floats:
-    """The pipeline's own operations run between the calls: the host has time for them while the device works."""
+    """The time of the pipeline's own operations between calls; the host does part of them while the device works."""
     times = np.array([call.times for call in workload.calls], dtype=float)
     slack = float(np.sum(np.where(is_pipeline, 0.0, (total - host) * times)))
     waiting = np.maximum(0.0, host - slack)

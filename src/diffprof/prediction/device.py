@@ -1,4 +1,4 @@
-"""An accelerator as the time model sees it: what it reaches, not what its datasheet says."""
+"""An accelerator in the time model: the rates that it achieves, not those of its datasheet."""
 
 from __future__ import annotations
 
@@ -10,44 +10,44 @@ from diffprof.catalogue.efficiency import FittedNumbers, family_of, fitted_numbe
 from diffprof.catalogue.efficiency_numbers import Efficiency
 
 POWER_SHARPNESS = 3
-"""How abruptly the clock falls where the power limit is reached: 1 from afar, infinity at once."""
+"""How abruptly the clock falls near the power limit: 1 is gradual, infinity is abrupt."""
 
 USUAL_POWER_RATIO = 1.5
-"""Power of a board against what its products would take, where its power is not known."""
+"""The ratio of a board's power to that of its products, if its power is unknown."""
 
 VECTOR_JOULES_PER_TERAFLOP = {"turing": 10.0, "volta": 10.0}
-"""Of single precision in chips of 12 nm: what a T4 needs for SDXL's decoder, set by hand."""
+"""Energy of single-precision products in 12 nm chips, set by hand from a T4 with SDXL's decoder."""
 
 USUAL_CACHE_BYTES = 32 * MIB
 BYTES_PER_SECOND_PER_MULTIPROCESSOR = 12e9
-"""From which the number of multiprocessors follows where it is not known."""
+"""Used to estimate the number of multiprocessors if it is unknown."""
 
 
 @dataclass(frozen=True)
 class DeviceModel:
-    """What the time of an operation depends on."""
+    """The properties of a device that determine the time of an operation."""
 
     name: str
     family: str
     efficiency: Efficiency
     multiprocessors: int
     bandwidth: float
-    """Published, bytes a second."""
+    """Published bandwidth in bytes per second."""
     cache_bytes: float
     peaks: Mapping[str, float]
     power_share: float
-    """Of the peak in matrix products, what the board's power allows."""
+    """The share of the peak of matrix products that the board's power allows."""
     vector_power_share: float
-    """The same in products without matrix cores."""
+    """The same share for products without matrix cores."""
     board_power_watts: float | None
     host_link: float
-    """Bytes a second from the host's memory."""
+    """Bytes per second from the host's memory."""
     is_geforce: bool = False
     is_processor: bool = False
     """A CPU launches and computes in turn; an accelerator computes while its host launches."""
 
     def peak(self, dtype: str, convolution: bool = False) -> float:
-        """Published operations a second of products in a dtype, as torch computes them by default."""
+        """Published operations per second of products in a dtype, as torch computes them by default."""
         peaks = self.peaks
         if dtype in peaks and dtype != "float32":
             return peaks[dtype]
@@ -60,12 +60,12 @@ class DeviceModel:
         return self._vector_peak
 
     def fastest_peak(self, dtype: str, convolution: bool = False) -> float:
-        """The same with everything allowed that can be: single precision rounded to tf32 in all products."""
+        """The published peak if TF32 is allowed for all float32 products."""
         tf32 = self.peaks.get("tf32", 0.0) if dtype in ("float32", "complex64") else 0.0
         return max(tf32, self.peak(dtype, convolution)) * self._matrix_factor(dtype)
 
     def _matrix_factor(self, dtype: str) -> float:
-        """2 where the published peak is half of what the matrix cores do.
+        """2 if the published peak is half of what the matrix cores achieve.
 
         GeForce cards are half as fast only where they accumulate in float32, which float16 need not do; boards for
         servers whose peak is published as half of that of the same chip have been measured above it.
@@ -74,17 +74,17 @@ class DeviceModel:
         return 2.0 if is_half and (dtype == "float16" or not self.is_geforce) else 1.0
 
     def has(self, dtype: str) -> bool:
-        """Does it compute in this dtype, or must it be emulated?"""
+        """Whether it computes in this dtype without emulation."""
         return dtype in self.peaks
 
     def product_rate(self, dtype: str, convolution: bool = False) -> float:
-        """Operations a second that a large product reaches."""
+        """Operations per second that a large product achieves."""
         peak = self.peak(dtype, convolution)
         limited = self.power_share if self.uses_matrix_cores(dtype, convolution) else self.vector_power_share
         return peak * self.efficiency.product_share * self.efficiency.speed * limited
 
     def uses_matrix_cores(self, dtype: str, convolution: bool = False) -> bool:
-        """Are products in a dtype done by matrix cores?"""
+        """Whether matrix cores compute products in this dtype."""
         if self.family in WITHOUT_MATRIX_CORES:
             return False
         is_single = dtype in ("float32", "complex64")
@@ -100,7 +100,7 @@ class DeviceModel:
 
     @property
     def element_rate(self) -> float:
-        """Elements a second of an operation that computes the address of each."""
+        """Elements per second of an operation that computes the index of each."""
         if self.is_processor:
             return self.efficiency.elements_per_clock * 1e9
         lanes = 64 if self.family in NARROW_FAMILIES else 128
@@ -119,19 +119,19 @@ AMD_FAMILIES = ("cdna", "rdna")
 WITHOUT_MATRIX_CORES = ("maxwell", "pascal")
 
 NARROW_FAMILIES = ("pascal", "volta", "turing", "ampere")
-"""Whose multiprocessors have 64 lanes of single precision instead of 128."""
+"""Families whose multiprocessors have 64 single-precision lanes instead of 128."""
 
 MATRIX_DTYPES = ("float16", "bfloat16", "float8", "int8", "float4", "tf32")
 DOUBLE_PRECISION = 32
-"""Single against double precision on most chips; those for science have 2."""
+"""The ratio of single to double precision on most chips; it is 2 on those for science."""
 
 USUAL_HOST_LINK = 25e9
 PROCESSOR = "cpu"
-"""The architecture of accelerators that are none."""
+"""The architecture of CPUs."""
 
 
 def device_of(accelerator: Accelerator, numbers: FittedNumbers | None = None) -> DeviceModel:
-    """The device that an accelerator is, by the fitted numbers of its family."""
+    """The device model of an accelerator, with the fitted numbers of its family."""
     efficiency = (numbers or fitted_numbers()).efficiency(accelerator)
     bandwidth = accelerator.bandwidth_bytes_per_second
     is_processor = accelerator.architecture == PROCESSOR
@@ -165,7 +165,7 @@ def _usual_multiprocessors(bandwidth: float) -> int:
 
 
 def power_share(accelerator: Accelerator, efficiency: Efficiency) -> float:
-    """The share of the peak in matrix products that the board's power allows: small boards cannot sustain it."""
+    """The share of the peak of matrix products that the board's power allows."""
     peaks = accelerator.peak_flops_per_second
     peak = peaks.get("float16") or peaks.get("bfloat16")
     if not peak or accelerator.architecture == PROCESSOR:
@@ -174,7 +174,7 @@ def power_share(accelerator: Accelerator, efficiency: Efficiency) -> float:
 
 
 def vector_power_share(accelerator: Accelerator) -> float:
-    """The same without matrix cores, which take far more energy for a product."""
+    """The same share without matrix cores, where a product takes far more energy."""
     joules = VECTOR_JOULES_PER_TERAFLOP.get(accelerator.architecture)
     return _power_limit(accelerator, joules * accelerator.peak_flops_per_second["float32"] / TERA) if joules else 1.0
 

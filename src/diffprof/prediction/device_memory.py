@@ -20,19 +20,19 @@ CONTEXT_MIB = {
     "hopper": 540,
     "blackwell": 620,
 }
-"""By architecture: the CUDA context with the kernels of PyTorch that a generation loads."""
+"""The size of the CUDA context by architecture, with the PyTorch kernels that a generation loads."""
 
 OTHER_CONTEXT_MIB = 450
 
 WITHOUT_TF32 = ("maxwell", "pascal", "volta", "turing")
 
 ECC_CARDS = ("t4", "l4", "l20", "l40", "l40s", "a2", "a10", "a10g", "a16", "a40")
-"""Cards whose GDDR memory keeps its check bits in itself, switched on as they are sold."""
+"""Cards whose GDDR memory stores its ECC bits in itself, with ECC on by default."""
 
 ECC_SHARE = 0.93
 USABLE_SHARE = 0.992
 DRIVER_MIB = 160
-"""Of the memory that a card is sold with, and beside that: what the driver keeps for its tables and for itself. It
+"""The usable share of a card's memory, and the fixed amount that the driver reserves. It
 leaves 7.8 of 8 GiB on an RTX 3070, 23.65 of 24 on an RTX 4090, 79.2 of 80 on an H100, 14.6 of 16 on a T4, 22.0 of 24
 on an L4 (``torch.cuda.get_device_properties``)."""
 
@@ -61,7 +61,7 @@ class DeviceMemory:
 
     @property
     def usable_bytes(self) -> int | None:
-        """What all processes together can use, including the context."""
+        """The memory that all processes can use, including the context."""
         if self.memory_bytes is None:
             return None
         if self.name is None:
@@ -72,16 +72,16 @@ class DeviceMemory:
 
     @property
     def capacity_bytes(self) -> int | None:
-        """What PyTorch's allocator can have."""
+        """The memory that PyTorch's allocator can use."""
         return None if self.usable_bytes is None else self.usable_bytes - self.context_bytes
 
     def convolution_bytes(self, operation: Operation) -> int:
-        """Without tensor cores for its dtype, a convolution works in the layout of its tensors."""
+        """The workspace of a convolution; none without tensor cores for its dtype, where no layout is converted."""
         is_plain = operation.dtype == "float32" and self.architecture in WITHOUT_TF32
         return 0 if is_plain else convolution_bytes(operation)
 
     def has_fused_attention(self, operation: Operation) -> bool:
-        """NVIDIA's memory-efficient kernel takes any head; AMD's fused kernels do not."""
+        """Whether attention has a fused kernel; NVIDIA's supports any head size, AMD's do not."""
         return self.maker == "NVIDIA" or operation.shapes.inputs[0][-1] <= LARGEST_FUSED_HEAD
 
 

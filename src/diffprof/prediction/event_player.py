@@ -1,4 +1,4 @@
-"""Plays recorded allocation events through the allocator model; repetitions without a change are played once."""
+"""Play recorded allocation events through the allocator model; repetitions without a change are skipped."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Parts = list[tuple[list[Event], int]]
 """Events in order, with how often each part is repeated."""
 
 MOST_TURNS = 8
-"""Repetitions after which the same state may come again."""
+"""The most repetitions after which a state may recur."""
 
 LEAST_SKIPPED = 2
 
@@ -27,11 +27,11 @@ LEFT_OUT = -1
 
 @dataclass(frozen=True)
 class _State:
-    """All that the next repetition depends on."""
+    """Everything that the next repetition depends on."""
 
     free: FreeBlocks
     alive: dict[int, tuple[int, int]]
-    """Number of an allocation: address and size of its block."""
+    """Address and size of the block of each allocation, by its index."""
     allocations: int
     place: int
 
@@ -43,35 +43,35 @@ def event_parts(cost: Cost) -> Parts:
 
 
 class EventPlayer(ABC):
-    """Follows the events of one cost."""
+    """Plays the events of one cost."""
 
     def __init__(self, allocator: CachingAllocator, can_skip: bool) -> None:
         self.allocator = allocator
         self.can_skip = can_skip
-        """Whether nothing but the allocator's state decides about what the next events do."""
+        """Whether the effect of events depends only on the allocator's state."""
         self.blocks: list[int] = []
-        """Addresses by number of the allocation; `LEFT_OUT` for those that were not followed."""
+        """Addresses by index of the allocation; `LEFT_OUT` for those that were skipped."""
         self.sizes: list[int] = []
         self.alive: dict[int, None] = {}
-        """Numbers of allocations that were not released."""
+        """Indices of live allocations."""
         self.place = 0
-        """What moves on by the same number with each repetition, such as the module that runs."""
+        """A position that advances by the same amount in each repetition, such as the running module."""
 
     @abstractmethod
     def play(self, events: Sequence[Event]) -> None:
-        """Follow the events."""
+        """Play the events."""
 
     def play_all(self, parts: Parts) -> None:
-        """Follow all events."""
+        """Play all events."""
         for events, times in parts:
             self._repeat(events, times)
 
     def repetitions(self, distance: int, turns: int, times: int) -> int:
-        """How many times, of so many, what was met in the last turns is met again: `distance` places on each time."""
+        """How many of the next `times` repetitions are like the last turns, each `distance` places further."""
         return times
 
     def _repeat(self, events: Sequence[Event], times: int) -> None:
-        """The events so many times; once the same states come again and again, as many of these as there are."""
+        """Play the events `times` times; once states recur, skip as many repetitions as possible."""
         states: list[_State] = []
         left, can_skip = times, self.can_skip
         while left:
@@ -80,7 +80,7 @@ class EventPlayer(ABC):
             if not can_skip or left < LEAST_SKIPPED:
                 continue
             state = self._state()
-            # Tensors often lie in two or three places in turn.
+            # Tensors often alternate between two or three addresses.
             for turns, before in enumerate(reversed(states), start=1):
                 skipped = self._skip(before, state, turns, left // turns)
                 if skipped:
@@ -94,10 +94,10 @@ class EventPlayer(ABC):
         return _State(self.allocator.free_blocks(), alive, len(self.blocks), self.place)
 
     def _skip(self, before: _State, now: _State, turns: int, times: int) -> int:
-        """Leave out what lies between two states up to `times` times, if the second is the first one moved on.
+        """Skip up to `times` repetitions between two states that are equivalent; returns how many were skipped.
 
-        It is if the same memory is free, and what has come and not gone since lies where that lay which has gone
-        since: then every repetition finds what the one before it found. How many times it was left out.
+        Two states are equivalent if the same memory is free, and allocations made in between have the addresses of
+        those released in between: then every repetition finds what the one before it found.
         """
         if before.free != now.free:
             return 0

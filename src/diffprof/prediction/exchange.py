@@ -1,4 +1,4 @@
-"""Context parallelism: a denoiser's sequence shared by several devices, and what they send each other for attention."""
+"""Context parallelism: split a denoiser's sequence over several devices, which exchange data for attention."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from diffprof.prediction.workload import ATTENTION, CONVOLUTION, GEMM, CallLoads
 from diffprof.prediction.workspace import element_bytes
 
 PEER_BYTES_PER_SECOND = {"volta": 150e9, "ampere": 300e9, "hopper": 450e9, "blackwell": 900e9}
-"""NVLink in one direction, of boards that have it to each other: NVIDIA's datasheets of V100, A100, H100 and B200."""
+"""NVLink bandwidth in one direction, from NVIDIA's datasheets of V100, A100, H100 and B200."""
 
 NVLINK_NAMES = ("sxm", "b200", "b300", "h200", "h20", "h800", "gh200")
 
 REACHED_SHARE = 0.7
-"""Of a link's rate, what exchanges of this size reach."""
+"""The share of a link's bandwidth that exchanges of this size achieve."""
 
 MESSAGE_SECONDS = 20e-6
-"""Of each exchange, however small."""
+"""The fixed time of each exchange."""
 
 EXCHANGED = 4
-"""Tensors that change hands for each attention: queries, keys and values on the way in, the result on the way out."""
+"""Tensors that are exchanged for each attention: queries, keys and values before, the result after."""
 
 
 def share_sequence(workload: Workload, denoisers: frozenset[str], devices: int) -> Workload:
-    """The workload of one device of several: its part of the tokens, and of attention its part of the heads."""
+    """The workload of one of several devices: its share of the tokens, and of the heads for attention."""
     if devices == 1:
         return workload
     calls = [
@@ -57,7 +57,7 @@ def _share_of_load(load: Load, devices: int) -> Load:
 
 
 def exchange_seconds(call: CallLoads, devices: int, device: DeviceModel) -> float:
-    """What one call of a denoiser waits for the other devices; `call` is one device's part."""
+    """The time that one call of a denoiser waits for other devices; `call` is the share of one device."""
     if devices == 1:
         return 0.0
     seconds = 0.0
@@ -70,7 +70,7 @@ def exchange_seconds(call: CallLoads, devices: int, device: DeviceModel) -> floa
 
 
 def peer_rate(device: DeviceModel) -> float:
-    """Bytes a second from one device to another: NVLink where the board has it, else the link to the host."""
+    """Bytes per second between two devices: NVLink if the board has it, else the link to the host."""
     architecture = device.family.split("-")[0]
     has_link = any(name in device.name for name in NVLINK_NAMES) and not device.name.startswith("rtx")
     rate = PEER_BYTES_PER_SECOND.get(architecture, 0.0) if has_link else 0.0

@@ -1,4 +1,4 @@
-"""The host memory of a generation: weights that wait there, pinned or not, and the peak while loading."""
+"""Predict the host memory of a generation: offloaded weights, pinned memory, and the peak while loading."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from diffprof.record.profile import Profile
 from diffprof.record.run_settings import RunSettings
 
 PROCESS_BYTES = 2 * 1024**3
-"""Python, PyTorch, diffusers and the libraries of CUDA."""
+"""The memory of Python, PyTorch, diffusers and the CUDA libraries."""
 
 SHARD_BYTES = 5 * 1000**3
 """A component that is quantized while it is loaded is read in files of at most about this size."""
 
 
 def predict_host_memory(profile: Profile, settings: RunSettings) -> HostMemory:
-    """The host's memory while the pipeline is loaded, and while it runs."""
+    """Predict the host's memory while the pipeline is loaded, and while it runs."""
     plain = RunSettings(without=settings.without)
     kept = {slot: component_weights(part, settings) for slot, part in profile.components.items()}
     read = {slot: component_weights(part, plain).total_bytes for slot, part in profile.components.items()}
@@ -44,7 +44,7 @@ def _load_bytes(slot: str, kept: dict[str, ComponentWeights], read: dict[str, in
 
 
 def _pinned_bytes(weights: ComponentWeights) -> int:
-    """PyTorch pins memory in powers of two: up to twice what the weights take."""
+    """The pinned memory of weights; PyTorch rounds it up to powers of two."""
     return sum(
         1 << (size - 1).bit_length() for module in weights.modules for size in tensor_sizes(module.stored_bytes) if size
     )

@@ -1,4 +1,4 @@
-"""How long each operation keeps a device busy: its products in tiles and waves, its bytes, and a fixed cost."""
+"""The time of each operation on a device: products in tiles and waves, bytes, and a fixed cost."""
 
 from __future__ import annotations
 
@@ -19,40 +19,40 @@ TILES = {
     (128, 32): 0.55,
     (32, 32): 0.3,
 }
-"""Rows and columns of the output that one multiprocessor works on at a time, and how fast such a tile is."""
+"""Sizes of the output tile that a multiprocessor computes at a time, and the relative speed of each."""
 
 PROCESSOR_TILES = {(4, 16): 1.0}
-"""Of a CPU: what its vector registers hold."""
+"""The tile of a CPU: the size of its vector registers."""
 
 SPLIT_INNER = 512
 """A sum of this many products is worth splitting among multiprocessors."""
 
 UNALIGNED_CONVOLUTION_SHARE = 0.3
 UNALIGNED_SHARES = {1: 0.11, 2: 0.3, 4: 0.6}
-"""Speed of a product by the values that can be loaded at once; odd sizes take them one by one."""
+"""Relative speed of a product by the number of values that can be loaded at once; with odd sizes it is one."""
 
 UNALIGNED_SHARES_AMD = {1: 0.25, 2: 1.0, 4: 1.0}
-"""AMD's kernels load pairs as fast as eights."""
+"""AMD's kernels load two values as fast as eight."""
 
 VECTOR_SHARE = 0.8
-"""Of a product's speed, what convolutions and attention reach without matrix cores."""
+"""Speed of convolutions and attention without matrix cores, relative to a product."""
 
 WINOGRAD_SPEEDUP = 1.3
-"""Of convolutions with kernels of 3 x 3 without matrix cores."""
+"""Speedup of 3 x 3 convolutions without matrix cores."""
 
 ATTENTION_ROWS = 128
 ATTENTION_ROWS_EFFICIENT = 64
 WIDE_HEAD = 128
-"""Heads above it leave room for fewer queries in a multiprocessor: ATTENTION_ROWS_EFFICIENT of them."""
+"""With larger heads, a multiprocessor has space for only ATTENTION_ROWS_EFFICIENT queries."""
 
 ATTENTION_START, ATTENTION_START_AMD = 64, 512
-"""Before its first key and after its last one, a block of queries takes as long as for so many keys."""
+"""The overhead at the start and end of a block of queries, in keys."""
 
 ROOF_SHARPNESS = 4
-"""Of the smooth maximum of compute and bandwidth: they overlap, but not fully where both are busy."""
+"""The exponent of the smooth maximum of compute and memory time, which overlap, but not completely."""
 
 MATH_ATTENTION_PASSES = 8
-"""How often unfused attention moves its scores: written, scaled, exponentials read and written, read again."""
+"""How often unfused attention reads or writes its scores: to write, scale, exponentiate and read them again."""
 
 
 @dataclass(frozen=True)
@@ -61,15 +61,15 @@ class KernelTimes:
 
     seconds: Floats
     compute: Floats
-    """What the products alone would take."""
+    """Seconds of the products alone."""
     memory: Floats
-    """What the bytes alone would take."""
+    """Seconds of the memory traffic alone."""
 
 
 def kernel_times(
     table: LoadTable, device: DeviceModel, compiled: bool = False, fused_attention: bool = True
 ) -> KernelTimes:
-    """Seconds that each load keeps the device busy."""
+    """Predict the seconds of each load on the device."""
     efficiency = device.efficiency
     compute = _compute_seconds(table, device, fused_attention)
     if compiled:
@@ -86,7 +86,7 @@ def kernel_times(
 
 
 def fixed_seconds(table: LoadTable, device: DeviceModel) -> Floats:
-    """The fixed time of each execution, however small: products fill more of a pipeline than other kernels."""
+    """The fixed time of each execution, which is longer for products than for other kernels."""
     is_product = table.is_gemm | table.is_convolution | table.is_attention
     product = np.where(table.is_gemm, gemm_fixed(device), PRODUCT_FIXED)
     rest = np.where(table.is_reduction, REDUCTION_FIXED, np.where(table.is_norm, NORM_FIXED, MEMORY_FIXED))
@@ -94,35 +94,35 @@ def fixed_seconds(table: LoadTable, device: DeviceModel) -> Floats:
 
 
 PRODUCT_FIXED, GEMM_FIXED, REDUCTION_FIXED, NORM_FIXED, MEMORY_FIXED = 2.0, 1.4, 1.9, 1.0, 0.65
-"""Threads that add up must wait for each other, those of other kernels need not."""
+"""Fixed times relative to a small kernel: reductions are slower, because their threads wait for each other."""
 
 GEMM_FIXED_AMD = 1.0
-"""AMD's small kernels take longer than NVIDIA's, its matrix products do not."""
+"""AMD's small kernels take longer than NVIDIA's, but its matrix products do not."""
 
 
 def gemm_fixed(device: DeviceModel) -> float:
-    """What a small matrix product takes, in small kernels of the device."""
+    """The fixed time of a matrix product, relative to a small kernel of the device."""
     return GEMM_FIXED_AMD if device.is_amd else GEMM_FIXED
 
 
 MATRIX_SECONDS_AMD = 4.5e-6
-"""What AMD's batched products take for a matrix however small it is; NVIDIA's take hardly any time for it."""
+"""The fixed time of each matrix in AMD's batched products; it is negligible for NVIDIA's."""
 
 
 def matrix_seconds(device: DeviceModel) -> float:
-    """The time of a multiprocessor for one matrix of a batch, however small."""
+    """The fixed time of a multiprocessor for each matrix of a batch."""
     return MATRIX_SECONDS_AMD if device.is_amd else 0.0
 
 
 NARROW_CHANNELS, NARROW_SHARE = 8, 0.2
-"""Below this number of input channels, a convolution cannot fill matrix cores."""
+"""With fewer input channels, a convolution cannot fill the matrix cores."""
 
 PATCH_TAPS, PATCH_SHARE = 64, 0.055
-"""Patches of an image, 8 x 8 pixels and more, have slower kernels still; not on AMD."""
+"""Kernels for image patches of 8 x 8 pixels and more are even slower, except on AMD."""
 
 
 def patch_share(device: DeviceModel) -> float:
-    """The share of a convolution's speed that is reached when it cuts an image with few channels into patches."""
+    """The relative speed of a convolution that splits an image with few channels into patches."""
     return NARROW_SHARE if device.is_amd else PATCH_SHARE
 
 
@@ -130,7 +130,7 @@ def _compute_seconds(table: LoadTable, device: DeviceModel, fused_attention: boo
     efficiency = device.efficiency
     rate = np.array([device.product_rate(dtype) for dtype in table.dtypes])[table.dtype]
     rate_in_convolutions = np.array([device.product_rate(dtype, True) for dtype in table.dtypes])[table.dtype]
-    # The type is said because a profile may have no operation at all.
+    # With an explicit type, because a profile may have no operations.
     has_cores = np.array([device.uses_matrix_cores(dtype) for dtype in table.dtypes], dtype=bool)[table.dtype]
     with_cores = [device.uses_matrix_cores(dtype, True) for dtype in table.dtypes]
     has_cores_in_convolutions = np.array(with_cores, dtype=bool)[table.dtype]
@@ -155,9 +155,9 @@ def _compute_seconds(table: LoadTable, device: DeviceModel, fused_attention: boo
 
 
 def _tiled_operations(products: Products, device: DeviceModel, is_convolution: bool = False) -> Floats:
-    """The operations of products, padded to whole tiles and waves: what a device at full speed would do in their time.
+    """The operations of products, padded to whole tiles and waves.
 
-    A multiprocessor does a tile at a time, so that a last wave of a few tiles takes as long as a full one.
+    A multiprocessor computes one tile at a time, so a last wave of a few tiles takes as long as a full one.
     """
     multiprocessors, inner = device.multiprocessors, products.inner
     speeds = PROCESSOR_TILES if device.is_processor else TILES
@@ -179,7 +179,7 @@ def _alignment_share(products: Products, device: DeviceModel, is_convolution: bo
 
 
 def unaligned_shares(device: DeviceModel) -> dict[int, float]:
-    """Speed of products on a device, by the values that they can load at once."""
+    """Relative speed of products on a device, by the number of values that can be loaded at once."""
     return UNALIGNED_SHARES_AMD if device.is_amd else UNALIGNED_SHARES
 
 
@@ -204,12 +204,12 @@ def _attention_operations(table: LoadTable, chosen: Flags, device: DeviceModel, 
 
 
 def attention_start(device: DeviceModel) -> int:
-    """What a block of queries costs besides its keys, in keys."""
+    """The overhead of a block of queries, in keys."""
     return ATTENTION_START_AMD if device.is_amd else ATTENTION_START
 
 
 UNFUSED_SHARE = 0.5
-"""Of a large product's speed, what the narrow products of unfused attention reach."""
+"""Speed of the narrow products of unfused attention, relative to a large product."""
 
 
 def _memory_seconds(table: LoadTable, device: DeviceModel, compiled: bool, fused_attention: bool) -> Floats:
@@ -229,13 +229,13 @@ SOFTMAX_PASSES = 2.0
 
 
 def _cache_speedup(moved: Floats, device: DeviceModel) -> Floats:
-    """The speedup of reading from the L2 cache what an earlier operation left there; none for much larger tensors."""
+    """The speedup by data in the L2 cache from an earlier operation; none for much larger tensors."""
     speedup: Floats = 1 + (device.efficiency.cache_speedup - 1) / (1 + (moved / device.cache_bytes) ** 2)
     return speedup
 
 
 def _conversion_seconds(table: LoadTable, device: DeviceModel, compiled: bool) -> Floats:
-    """Convolutions on matrix cores need channels last; otherwise input and output are converted."""
+    """The time to convert input and output of convolutions to channels-last, which matrix cores need."""
     efficiency = device.efficiency
     passes = efficiency.compiled_conversion_passes if compiled else efficiency.conversion_passes
     moved = np.where(table.is_convolution, (table.read - table.weight + table.written) * passes, 0.0)

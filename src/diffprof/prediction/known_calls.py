@@ -1,8 +1,8 @@
-"""Remembers what calls do to the allocator: a call that finds the same memory free does the same again.
+"""Cache the effects of calls on the allocator: with the same free memory, a call has the same effect again.
 
-All that a call allocates is released when it ends, and free neighbours are merged, so that it leaves what was free as
-it was, and the segments it had to open free beside it. What happens in it depends on nothing but its events and on what
-is free. Generations that differ in their steps or their device share most calls, those that differ in size the first.
+A call releases all it allocates when it ends, and free neighbours are merged. So it leaves the free memory as it was,
+plus the new segments it had to open, and its effect depends only on its events and on the free memory. Generations that
+differ in their steps or their device share most calls; those that differ in size share the first ones.
 """
 
 from __future__ import annotations
@@ -23,27 +23,27 @@ from diffprof.record.run_settings import RunSettings
 
 @dataclass(frozen=True)
 class _Effect:
-    """What a call did."""
+    """The effect of a call."""
 
     peak: CallPeak
     allocated_before: int
     requested: int
-    """The most that was requested at one time, on top of what was there before."""
+    """Peak of requested bytes, in addition to those before the call."""
     segments: tuple[int, ...]
-    """Sizes of those that it opened."""
+    """Sizes of the segments that it opened."""
 
 
 class KnownCalls:
-    """Remembers calls; those of other costs than `costs` are forgotten when it is made from an earlier one."""
+    """A cache of calls; if it is created from an `earlier` one, only calls of `costs` are kept."""
 
     def __init__(self, earlier: KnownCalls | None = None, costs: Collection[Cost] = ()) -> None:
         self._costs: dict[int, Cost] = {}
-        """By identity; kept, so that no other cost gets it."""
+        """Costs by `id`; kept alive, so that no other object gets the same `id`."""
         self._events: dict[tuple[int, Any], CallEvents] = {}
         self._effects: dict[tuple[int, Any], _Effect] = {}
         self._groups: dict[tuple[Any, ...], Groups] = {}
         self._groups_by_way: dict[tuple[int, Any], Groups] = {}
-        """The last ones of each component and way to offload."""
+        """The latest groups of each component and kind of offload."""
         if earlier is not None:
             same = {id(cost) for cost in costs}
             self._costs = {own: cost for own, cost in earlier._costs.items() if own in same}
@@ -60,7 +60,7 @@ class KnownCalls:
         return self._events[key]
 
     def groups(self, component: Component, weights: ComponentWeights, settings: RunSettings, cost: Cost) -> Groups:
-        """The groups in which the weights of a component come and go while a call runs."""
+        """The groups in which the weights of a component are moved during a call."""
         way = (settings.offload, settings.use_stream, settings.blocks_per_group)
         packing = (settings.quantize.get(component.slot), component.slot in settings.layerwise)
         key = (id(cost), id(component.modules), way, packing)
@@ -73,7 +73,7 @@ class KnownCalls:
         return self._groups[key]
 
     def follow(self, simulation: CallSimulation) -> CallPeak:
-        """Follow a call, or do at once what it is known to do."""
+        """Simulate a call, or apply its cached effect."""
         allocator = simulation.allocator
         state = (
             simulation.share, simulation.weight_state, simulation.events.workspaces, allocator.free_blocks(),
@@ -84,7 +84,7 @@ class KnownCalls:
             return _repeat(effect, allocator)
         given_back = allocator.times_full
         effect = _record(simulation)
-        if allocator.times_full == given_back:  # a full device gives segments back in between
+        if allocator.times_full == given_back:  # a full device would release segments in between
             self._effects[key] = effect
         return effect.peak
 

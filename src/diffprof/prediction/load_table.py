@@ -1,4 +1,4 @@
-"""The loads of a workload as columns of numbers, so that a device is one pass over arrays."""
+"""The loads of a workload as columns of numbers, so that times are computed with array operations."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from diffprof.prediction.workload import ATTENTION, CONVOLUTION, GEMM, MEMORY, V
 from diffprof.prediction.workspace import element_bytes
 
 SECTOR_ELEMENT = 4
-"""Bytes of an element for which the cost of reading across memory is said."""
+"""The element size in bytes to which the cost of strided reads refers."""
 
 MOST_ALIGNED = 8
-"""Matrix cores load eight values at once; sizes that are no multiple of it take slower kernels."""
+"""Matrix cores load eight values at once; sizes that are not a multiple of it use slower kernels."""
 
 Tiles = tuple[tuple[int, int], ...]
 """Rows and columns of each size of a tile."""
@@ -29,7 +29,7 @@ Numbers = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Products:
-    """Matrix products, one after the other."""
+    """Columns of matrix products."""
 
     batch: Floats
     rows: Floats
@@ -37,7 +37,7 @@ class Products:
     inner: Floats
 
     def tiles(self, sizes: Tiles) -> Floats:
-        """How many tiles of each size, a row, each product, a column, is cut into: the same for many devices."""
+        """The number of tiles of each size (rows) for each product (columns), cached because many devices share it."""
         if sizes not in self._tiles:
             rows, columns = np.array(sizes, dtype=float).T[:, :, np.newaxis]
             self._tiles[sizes] = self.batch * np.ceil(self.rows / rows) * np.ceil(self.columns / columns)
@@ -49,7 +49,7 @@ class Products:
 
     @cached_property
     def alignment(self) -> Numbers:
-        """How many values of a row can be loaded at once: 8, 4, 2, or 1."""
+        """The number of values of a row that can be loaded at once: 8, 4, 2, or 1."""
         both = self.columns.astype(np.int64) | self.inner.astype(np.int64) | MOST_ALIGNED
         return both & -both
 
@@ -60,13 +60,13 @@ class LoadTable:
 
     loads: tuple[Load, ...]
     call: Numbers
-    """The number of its kind of call in the workload."""
+    """The index of the kind of call in the workload."""
     count: Floats
     macs: Floats
     read: Floats
     written: Floats
     strided: Floats
-    """Bytes that are read across memory, as if in float32: a sector is fetched for each element, large or small."""
+    """Bytes of strided reads, as if in float32: each element needs its own sector, regardless of its size."""
     weight: Floats
     batch: Floats
     rows: Floats
@@ -86,11 +86,11 @@ class LoadTable:
     is_masked: Flags
     is_causal: Flags
     is_winograd: Flags
-    """Could a convolution be done with fewer products?"""
+    """Whether a convolution could use Winograd's algorithm."""
     dtypes: tuple[str, ...]
-    """Those that occur."""
+    """The dtypes that occur."""
     dtype: Numbers
-    """Place of a load's dtype among them."""
+    """The index of a load's dtype."""
     kinds: tuple[str, ...]
     kind: Numbers
     """The same for kinds of operations."""
@@ -102,7 +102,7 @@ class LoadTable:
 
     @cached_property
     def convolutions(self) -> Products:
-        """The convolutions among the loads, as the matrix products that they are."""
+        """The convolutions among the loads, as matrix products."""
         return self._products(self.is_convolution)
 
     def _products(self, chosen: Flags) -> Products:
@@ -131,7 +131,7 @@ def load_table(workload: Workload) -> LoadTable:
 
 
 def _places(names: Sequence[str], parts: Sequence[tuple[Sequence[str], Numbers]]) -> Numbers:
-    """Places of names among all of them, from those among the names of each part."""
+    """Convert indices into the names of each part to indices into all names."""
     return np.concatenate([np.array([names.index(name) for name in own], dtype=int)[places] for own, places in parts])
 
 
@@ -168,7 +168,7 @@ NUMBERS = {
     **{name: name for name in ("count", "macs", "batch", "rows", "columns", "inner", "taps", "elements")},
     **{name: f"{name}_bytes" for name in ("read", "written", "strided", "weight")},
 }
-"""Columns of numbers, each with the field of a load that it comes from."""
+"""Columns of numbers, with the field of a load that each is read from."""
 
 FLAGS: dict[str, Callable[[Load], bool]] = {
     "is_gemm": lambda load: load.sort == GEMM,
@@ -184,4 +184,4 @@ FLAGS: dict[str, Callable[[Load], bool]] = {
     "is_causal": lambda load: load.causal,
     "is_winograd": lambda load: load.taps == 9,
 }
-"""Columns of flags, each with the question that it answers about a load."""
+"""Columns of flags, with the function of a load that computes each."""

@@ -1,4 +1,4 @@
-"""The memory that a generation needs, worked out once for accelerators that behave alike."""
+"""Predict the memory of a generation on many accelerators; those of the same kind share one simulation."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ AMD = DeviceMemory(maker="AMD")
 
 
 Kind = tuple[int, bool, bool]
-"""All that the allocator is asked for because of the device; devices of one kind differ in their memory only."""
+"""The properties of a device that affect allocations; devices of one kind differ only in their memory."""
 
 Answer = tuple[tuple[StageMemory, ...], bool]
 
 
 @dataclass(frozen=True)
 class _Need:
-    """What a generation needs if there is enough memory."""
+    """The memory of a generation if there is enough."""
 
     stages: tuple[StageMemory, ...]
     most_reserved: int
-    """With so much, nothing is different."""
+    """With this much memory, the result is the same as with more."""
     most_requested: int
-    """With less, it cannot be run."""
+    """With less memory, the generation cannot run."""
 
 
 class MemoryOnDevices:
@@ -59,13 +59,13 @@ class MemoryOnDevices:
     def on(self, device: DeviceMemory) -> tuple[tuple[StageMemory, ...], bool | None]:
         """The stages of the generation, and whether it fits; if not, with as much memory as it would need.
 
-        None where the device does not say how much memory it has.
+        None if the memory of the device is unknown.
         """
         kind = self._kind(device)
         need = self._need(kind, device)
         capacity = device.capacity_bytes
         if capacity is not None and need.most_requested <= capacity < need.most_reserved:
-            # It depends on what the allocator gives back when it has no more.
+            # It depends on what the allocator releases when the device is full.
             if (kind, capacity) not in self._nearly_full:
                 self._nearly_full[kind, capacity] = self._within(capacity, need, device)
             stages, fits = self._nearly_full[kind, capacity]
@@ -73,7 +73,7 @@ class MemoryOnDevices:
         return _on_device(need.stages, device), None if capacity is None else need.most_reserved <= capacity
 
     def fits(self, device: DeviceMemory) -> bool | None:
-        """Whether a device has it."""
+        """Whether the generation fits on a device."""
         return self.on(device)[1]
 
     def _kind(self, device: DeviceMemory) -> Kind:
@@ -95,12 +95,12 @@ class MemoryOnDevices:
 
     @cached_property
     def _has_float32_convolutions(self) -> bool:
-        """Some devices need nothing besides these."""
+        """Whether there are convolutions in float32, for which some devices need no workspace."""
         return self._has(lambda one: one.kind == "convolution" and one.dtype == "float32")
 
     @cached_property
     def _has_large_heads(self) -> bool:
-        """Some devices have no fused kernel for these."""
+        """Whether there are large attention heads, for which some devices have no fused kernel."""
 
         def is_large(one: Operation) -> bool:
             return one.kind == "attention" and bool(one.shapes.inputs) and not AMD.has_fused_attention(one)
@@ -116,7 +116,7 @@ def _on_device(stages: Sequence[StageMemory], device: DeviceMemory) -> tuple[Sta
 
 
 def peak_of_stages(stages: Sequence[StageMemory]) -> MemoryPeak:
-    """The stage with most memory allocated; what is reserved is the most of all stages."""
+    """The stage with the most allocated memory; reserved memory is the maximum of all stages."""
     most = max(stages, key=lambda stage: stage.allocated_bytes)
     return MemoryPeak(
         allocated_bytes=most.allocated_bytes,

@@ -1,4 +1,4 @@
-"""The memory of a generation on a device: a profile's record of allocations, followed through PyTorch's allocator."""
+"""Simulate the memory of a generation on a device by replaying its allocations through a model of the allocator."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from diffprof.record.run_settings import RunSettings
 def predict_memory(
     profile: Profile, settings: RunSettings, device: DeviceMemory, capacity: int | None = None
 ) -> tuple[StageMemory, ...]:
-    """The stages of the generation; raises `OutOfDeviceMemory` where the allocator cannot have what it needs."""
+    """Predict the memory of each stage; raises `OutOfDeviceMemory` if the device has too little."""
     return simulate_memory(profile, settings, device, capacity).result()
 
 
@@ -34,7 +34,7 @@ def simulate_memory(
     capacity: int | None = None,
     known: KnownCalls | None = None,
 ) -> MemorySimulation:
-    """The same, with the whole simulation as the result; `known` calls are not simulated again."""
+    """Run the simulation and return it; `known` calls are not simulated again."""
     simulation = MemorySimulation(profile, settings, device, capacity, known)
     simulation.run()
     return simulation
@@ -42,7 +42,7 @@ def simulate_memory(
 
 @dataclass
 class _Moment:
-    """Where most was allocated so far in a stage."""
+    """The peak of a stage so far."""
 
     allocated: int
     component: str
@@ -61,7 +61,7 @@ class _Moment:
 
 
 class MemorySimulation:
-    """A generation followed through the allocator."""
+    """A generation that is replayed through the allocator."""
 
     def __init__(
         self,
@@ -78,17 +78,17 @@ class MemorySimulation:
         self.allocator = CachingAllocator(capacity)
         self.weights = {slot: component_weights(part, settings) for slot, part in profile.components.items()}
         self.on_device: dict[str, list[int]] = {}
-        """Component: the blocks of its weights that lie on the device."""
+        """The blocks of weights on the device, by component."""
         self.moves = 0
-        """How often the weights of a component came or went."""
+        """How often weights of a component were loaded or released."""
         self.resident: dict[str, int] = {}
-        """Component: the bytes of these blocks."""
+        """The bytes of these blocks, by component."""
         self.moments: dict[str, _Moment] = {}
         self.reserved: dict[str, int] = {}
         self.followed: dict[int, int] = {}
-        """Cost: what it took at most beside what was there, when it was first followed event by event."""
+        """The peak of additional memory of each cost, when it was first simulated event by event."""
         self.stay = set(profile.placement.stay_on_device if profile.placement else ())
-        # Diffusers places no hooks on these: before version 0.48 of bitsandbytes they could not be moved.
+        # diffusers adds no hooks to these, because they could not be moved before version 0.48 of bitsandbytes.
         self.stay |= {slot for slot, scheme in settings.quantize.items() if scheme == "bitsandbytes:int8"}
         self.kept = 0
         self.stage = LOAD
@@ -99,18 +99,18 @@ class MemorySimulation:
         self.reserved[LOAD] = self.allocator.most_reserved
         self.allocator.empty_cache()
         stages = stages_of_calls(self.profile)
-        # What precedes the first call belongs to it.
+        # Allocations before the first call belong to its stage.
         self._begin(stages[0] if stages else DECODE)
         _OwnCode(self, stages).play_all(event_parts(pipeline_call(self.profile).cost))
         self._begin("")
 
     @property
     def most_reserved(self) -> int:
-        """The most that was reserved at one time."""
+        """Peak of reserved memory."""
         return max(self.reserved.values())
 
     def _begin(self, stage: str) -> None:
-        """Go over to a stage; a pipeline may come back to one."""
+        """Begin a stage, or return to one."""
         if stage != self.stage:
             self.reserved[self.stage] = max(self.reserved.get(self.stage, 0), self.allocator.most_reserved)
             self.allocator.most_reserved = self.allocator.reserved
@@ -140,16 +140,16 @@ class MemorySimulation:
         return tuple(stages)
 
     def _load(self) -> None:
-        """Load what has to be on the device before the call."""
+        """Load the weights that have to be on the device before the call."""
         if self._load_what_stays():
             return
         for slot in self.weights:
             if self.settings.drop_text_encoders and not self.is_text_encoder(slot):
-                continue  # they come when the prompt is encoded and the text encoders are gone
+                continue  # loaded after the prompt is encoded and the text encoders are deleted
             is_quantized_there = is_quantized_on_device(self.settings.quantize.get(slot))
             if self.settings.offload == "none" or slot in self.stay or is_quantized_there:
                 self._bring(slot)
-        # Of cuBLAS, once and for all.
+        # The workspace of cuBLAS is allocated once.
         self.allocator.allocate(self.device.matrix_workspace_bytes)
         self.note("")
         for slot in list(self.on_device) if self.settings.offload != "none" else ():
@@ -157,7 +157,7 @@ class MemorySimulation:
                 self._take_away(slot)
 
     def _load_what_stays(self) -> bool:
-        """Load everything, if nothing of it ever leaves; for that there is a state that was worked out before."""
+        """Load all weights at once if they never leave the device, from a cached state of the allocator."""
         if not self.is_plain:
             return False
         weights = tuple(part for part in self.weights.values() if part.modules)
@@ -171,7 +171,7 @@ class MemorySimulation:
         return True
 
     def is_text_encoder(self, slot: str) -> bool:
-        """Whether a component is no longer needed when the prompt is encoded."""
+        """Whether a component is not needed after the prompt is encoded."""
         return slot in self.profile.components and self.profile.components[slot].role == "text_encoder"
 
     def _bring(self, slot: str) -> None:
@@ -190,11 +190,11 @@ class MemorySimulation:
 
     @property
     def is_plain(self) -> bool:
-        """Whether all weights lie on the device from the first call to the last."""
+        """Whether all weights are on the device from the first call to the last."""
         return self.settings.offload == "none" and not self.settings.drop_text_encoders
 
     def call(self, call: Call, number: int, stage: str) -> None:
-        """A component is called."""
+        """Simulate the call of a component."""
         if self.settings.offload == "model":
             self._offload_before(call.component)
         self._begin(stage)
@@ -219,7 +219,7 @@ class MemorySimulation:
         self.note(slot)
 
     def _offload_before(self, slot: str) -> None:
-        """As accelerate's hooks do: the component that precedes this one in the pipeline's order leaves."""
+        """Release the component before this one in the pipeline's order, as accelerate's hooks do."""
         order = self.profile.placement.offload_order if self.profile.placement else ()
         present = [name for name in order or self.profile.components if name in self.weights]
         present = [name for name in present if self.weights[name].modules and name not in self.stay]
@@ -229,9 +229,9 @@ class MemorySimulation:
             self.allocator.empty_cache()
 
     def _follow(self, call: Call) -> None:
-        """Once for all calls of one cost: from the second on, the allocator has all blocks that are needed.
+        """Simulate only the first call of each cost: later ones find all blocks that they need in the cache.
 
-        Unless more is kept by then than there was, as what a text encoder made of the prompt before that of another.
+        Unless more memory is in use by then, such as the embeddings of another text encoder.
         """
         before = self.allocator.allocated
         taken = self.followed.get(id(call.cost))
@@ -245,7 +245,7 @@ class MemorySimulation:
             moment.allocated = max(moment.allocated, before + taken)
 
     def _note_peak(self, call: Call, peak: CallPeak) -> None:
-        """Remember where a call took most, if that is the peak of the stage."""
+        """Record the peak of a call if it is the peak of the stage."""
         if peak.allocated > max(0, self.most_allocated):
             weights = dict(self.resident) if peak.weights is None else peak.weights
             self.moments[self.stage] = _Moment(
@@ -255,26 +255,26 @@ class MemorySimulation:
 
     @property
     def most_allocated(self) -> int:
-        """The most at one time of the stage so far; -1 before its first moment."""
+        """The peak of the stage so far; -1 at its start."""
         moment = self.moments.get(self.stage)
         return moment.allocated if moment is not None else -1
 
     def note(self, component: str) -> None:
-        """Remember this moment between calls, if it is a peak."""
+        """Record this moment between calls if it is a peak."""
         allocated = self.allocator.allocated
         if allocated > self.most_allocated:
             self.moments[self.stage] = _Moment(allocated, component, None, 0, dict(self.resident), 0, self.kept, 0)
 
 
 class _OwnCode(EventPlayer):
-    """What the pipeline itself takes and gives back, with the calls in between; its place is the number of calls."""
+    """Plays the allocations of the pipeline's own code, with the component calls in between."""
 
     def __init__(self, around: MemorySimulation, stages: Sequence[str]) -> None:
         super().__init__(around.allocator, can_skip=True)
         self.around = around
         self.stages = stages
         self.moves: list[int] = []
-        """How often weights had come or gone when each turn began."""
+        """How often weights had been moved at the start of each turn."""
 
     def play(self, events: Sequence[Event]) -> None:
         around, blocks, sizes, alive = self.around, self.blocks, self.sizes, self.alive
@@ -303,7 +303,7 @@ class _OwnCode(EventPlayer):
                 most = around.most_allocated
 
     def repetitions(self, distance: int, turns: int, times: int) -> int:
-        """All of them, if the same calls are made in each, and no weights come or go."""
+        """All repetitions, if each makes the same calls and no weights are moved."""
         if self.moves[-turns] != self.around.moves:
             return 0
         calls, end = self.around.profile.calls, self.place + distance * times
@@ -311,7 +311,7 @@ class _OwnCode(EventPlayer):
             calls[place].cost is calls[place - distance].cost and self.stages[place] == self.stages[place - distance]
             for place in range(self.place, end)
         )
-        # A text encoder that is called for the last time may be dropped.
+        # A text encoder may be deleted after its last call.
         last = self.around.last_call
         is_end = any(self.place <= number < end and self.around.is_text_encoder(slot) for slot, number in last.items())
         return times if is_same and not is_end else 0
@@ -319,7 +319,7 @@ class _OwnCode(EventPlayer):
 
 @lru_cache(maxsize=16)
 def _with_weights(weights: tuple[ComponentWeights, ...], workspace_bytes: int) -> Occupied:
-    """An allocator with all these weights, and the workspace of cuBLAS: the same for every size of a model."""
+    """The state of an allocator with all these weights and the workspace of cuBLAS, which is the same for all sizes."""
     allocator = CachingAllocator()
     for component in weights:
         for size in component.tensor_bytes:

@@ -1,4 +1,4 @@
-"""A profile on one accelerator in a few figures: its memory, its time, and whether it fits."""
+"""A short prediction for a profile on an accelerator: memory, time, and whether it fits."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from diffprof.record.profile import Profile
 from diffprof.record.run_settings import RunSettings
 
 USUAL = ("h100-sxm", "a100-sxm-80gb", "mi300x", "l40s", "rtx-5090", "rtx-4090", "rtx-3090", "l4", "t4")
-"""Accelerators that are shown where none is named."""
+"""The accelerators that are shown if none is named."""
 
 
 @dataclass(frozen=True)
 class OnAccelerator:
-    """The figures of one generation, run eagerly with all weights on the device."""
+    """The prediction for one generation in eager mode with all weights on the device."""
 
     accelerator: str
-    """Empty for memory on no device in particular."""
+    """The name of the accelerator; empty for memory on no particular device."""
     device_bytes: int | None
-    """As nvidia-smi shows it; None where the profile does not say what memory comes and goes."""
+    """Memory as nvidia-smi shows it; None if the profile has no allocations."""
     fits: bool | None = None
     total_seconds: float | None = None
     low_seconds: float | None = None
@@ -33,7 +33,7 @@ class OnAccelerator:
 
 
 def on_accelerator(profile: Profile, accelerator: Accelerator | None) -> OnAccelerator:
-    """The figures on an accelerator; without one only the memory, which is nearly the same on all."""
+    """Predict for one accelerator; without one, only the memory, which is nearly the same on all."""
     device_bytes, fits = _memory(profile, accelerator)
     if accelerator is None:
         return OnAccelerator("", device_bytes)
@@ -43,7 +43,7 @@ def on_accelerator(profile: Profile, accelerator: Accelerator | None) -> OnAccel
 
 
 def on_accelerators(profile: Profile, accelerators: Sequence[Accelerator]) -> tuple[OnAccelerator, ...]:
-    """The figures on several: memory is that of the first, whether it fits is worked out for each."""
+    """Predict for several accelerators; memory is that on the first, whether it fits is predicted for each."""
     job = job_of(profile)
     needed = MemoryOnDevices(profile, RunSettings()) if has_allocations(profile) else None
     device_bytes = _device_bytes(needed, accelerators[0]) if needed else None

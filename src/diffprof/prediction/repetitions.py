@@ -1,4 +1,4 @@
-"""Where a record of allocations repeats itself: equal blocks of a model allocate alike, one after the other."""
+"""Find repetitions in a record of allocations, which equal blocks of a model cause."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from dataclasses import dataclass
 from diffprof.record.allocations import Allocations
 
 LEAST_TIMES = 4
-"""The number of repetitions above which it is worth checking whether anything changes."""
+"""The fewest repetitions for which looking for changes is worthwhile."""
 
 LEAST_SAVED = 100
-"""Events that are repeated, from which on it is."""
+"""The fewest repeated events for which it is worthwhile."""
 
 
 @dataclass(frozen=True)
 class Stretch:
-    """Numbers of events, as often in a row as `times` says."""
+    """A range of events that is repeated `times` times."""
 
     numbers: Sequence[int]
     times: int
 
 
 def stretches(allocations: Allocations) -> Sequence[Stretch]:
-    """The whole sequence of events."""
+    """The sequence of events as stretches."""
     numbers = allocations.expand()
     found: list[Stretch] = []
     end = 0
@@ -39,7 +39,7 @@ def stretches(allocations: Allocations) -> Sequence[Stretch]:
 
 @dataclass(frozen=True)
 class _Run:
-    """Events from `start` on that repeat themselves."""
+    """A periodic run of events from `start` on."""
 
     start: int
     period: int
@@ -55,10 +55,10 @@ class _Run:
 
 
 def _runs(allocations: Allocations) -> list[_Run]:
-    """All that are worth it, in order, none of which overlap.
+    """All worthwhile runs, in order and without overlaps.
 
-    A reference that is longer than the distance it goes back repeats itself: what it begins with lies one period
-    before it. Any other copies the repetitions of what it refers to.
+    A reference that is longer than its distance repeats itself with that period. Any other reference copies the
+    repetitions of the events it refers to.
     """
     runs: list[_Run] = []
     known, place = len(allocations.events), 0
@@ -81,6 +81,6 @@ def _runs(allocations: Allocations) -> list[_Run]:
 
 
 def _run(start: int, end: int, period: int, before: Sequence[_Run]) -> _Run:
-    """As many whole periods as lie between two places, behind the runs before."""
+    """A run with as many whole periods as fit between two positions, after the earlier runs."""
     start = max(start, before[-1].end) if before else start
     return _Run(start, period, max(0, end - start) // period)

@@ -1,4 +1,4 @@
-"""Which weights lie on the device while a module runs, under each way to offload."""
+"""Which weights are on the device while a module runs, for each kind of offload."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ BLOCKS = ("ModuleList", "Sequential")
 """Classes whose children are the groups of block-level offload."""
 
 VAE_PARTS = ("encoder", "decoder", "quant_conv", "post_quant_conv")
-"""Parts of autoencoders in which diffusers looks for blocks."""
+"""The parts of autoencoders in which diffusers searches for blocks."""
 
 
 class Groups:
-    """The weights of one component in the groups that come and go together, by the module that runs.
+    """The groups of weights of one component that are moved together.
 
-    `similar` are the groups of the same component, offloaded the same way, with its weights in another form: which
-    modules go together is known from them.
+    `similar` are the groups of the same component with the same offload, but other storage of its weights; they have
+    the same modules.
     """
 
     def __init__(
@@ -36,7 +36,7 @@ class Groups:
         self.weights = weights
         self.settings = settings
         self.order = order
-        """Paths of modules as they run."""
+        """Paths of modules in the order of execution."""
         self._known: dict[str, tuple[str, ...]] = {}
         self._known_leaves: dict[str, tuple[str, ...]] = {}
         self._known_blocks: dict[str, str] = {}
@@ -47,7 +47,7 @@ class Groups:
 
     @cached_property
     def bytes(self) -> Mapping[str, tuple[int, ...]]:
-        """Group: the bytes of its modules."""
+        """The bytes of the modules of each group."""
         groups: dict[str, list[int]] = {}
         for module in self.weights.modules:
             groups.setdefault(self._group_of(module), []).append(module.stored_bytes)
@@ -55,16 +55,16 @@ class Groups:
 
     @cached_property
     def tensors(self) -> Mapping[str, tuple[int, ...]]:
-        """Group: the bytes of its tensors."""
+        """The bytes of the tensors of each group."""
         return {name: tuple(chain.from_iterable(map(tensor_sizes, sizes))) for name, sizes in self.bytes.items()}
 
     @cached_property
     def totals(self) -> Mapping[str, int]:
-        """Group: all of its bytes."""
+        """The total bytes of each group."""
         return {name: sum(sizes) for name, sizes in self.bytes.items()}
 
     def on_device(self, path: str) -> tuple[str, ...]:
-        """The groups that lie on the device while the module of this path runs; for equal ones, the same object."""
+        """The groups on the device while the module at this path runs; equal tuples are the same object."""
         known = self._known.get(path)
         if known is None:
             found = self._find(path)
@@ -77,7 +77,7 @@ class Groups:
         return self._block_of(module.path)
 
     def _block_of(self, path: str) -> str:
-        """The block that a module lies in; ``""`` for what is in none."""
+        """The block of a module; ``""`` if it is in none."""
         known = self._known_blocks.get(path)
         if known is None:
             known = self._known_blocks[path] = self._find_block(path)
@@ -88,7 +88,7 @@ class Groups:
         depth = 1 if parts[0] in VAE_PARTS and self.component.role == "vae" else 0
         if len(parts) <= depth + 1 or ".".join(parts[: depth + 1]) not in self._lists or not parts[depth + 1].isdigit():
             return ""
-        # With a stream, diffusers moves single blocks whatever it is asked for.
+        # With a stream, diffusers always moves single blocks.
         together = 1 if self.settings.use_stream else self.settings.blocks_per_group
         number = int(parts[depth + 1]) // together
         return ".".join([*parts[: depth + 1], str(number)])
@@ -109,7 +109,7 @@ class Groups:
         return tuple(found)
 
     def _leaves_around(self, path: str) -> tuple[str, ...]:
-        """The groups of a module and of those that it lies in, the outermost first."""
+        """The groups of a module and of its parents, the outermost first."""
         known = self._known_leaves.get(path)
         if known is None:
             outer = self._leaves_around(path.rpartition(".")[0]) if path else ()
@@ -118,7 +118,7 @@ class Groups:
 
     @cached_property
     def _next_group(self) -> Mapping[str, str]:
-        """Group: the one that is fetched while it computes."""
+        """The group that is fetched while each group computes."""
         is_leaf = self.settings.offload == "group-leaf"
         groups = [path if is_leaf else self._block_of(path) for path in self.order]
         ran = list(dict.fromkeys(group for group in groups if group in self.bytes and (group or is_leaf)))

@@ -1,4 +1,4 @@
-"""Resolves settings for a pipeline: which components they apply to, and which of them are impossible."""
+"""Resolve settings for a pipeline: find the components that they apply to, and refuse impossible ones."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from diffprof.record.run_settings import RunSettings
 
 QUANTIZED_ROLES = ("denoiser", "text_encoder")
 LAYERWISE_ROLES = ("denoiser",)
-"""What is meant where no component is named, as in `diffprof profile`."""
+"""The roles that are meant if no component is named, as in `diffprof profile`."""
 
 
 def resolve_settings(profile: Profile, settings: RunSettings) -> RunSettings:
-    """The settings by the components of a profile; a `RequestError` says what cannot be meant."""
+    """Resolve the settings for the components of a profile; a `RequestError` if that is not possible."""
     settings.check()
     parts = {slot: part for slot, part in profile.components.items() if part.weight_bytes}
     every = settings.quantize.get(EVERY, "")
@@ -36,7 +36,7 @@ def resolve_settings(profile: Profile, settings: RunSettings) -> RunSettings:
 
 
 CAN_BE_LEFT_OUT = ("text_encoder", "image_encoder", "safety_checker")
-"""Roles of components that pipelines may do without."""
+"""Roles of components that pipelines may work without."""
 
 
 def _check_left_out(profile: Profile, settings: RunSettings) -> None:

@@ -1,4 +1,4 @@
-"""Which stage of a generation a component call belongs to."""
+"""Assign component calls to the stages of a generation."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ DENOISING = ("denoiser", "controlnet", "adapter")
 
 
 def stages_of_calls(profile: Profile) -> list[str]:
-    """For each call in order: what comes before the first step encodes, what comes after the last one decodes."""
+    """The stage of each call: before the first step it is encoding, after the last one decoding."""
     calls = [call for call in profile.calls if call.component != "pipeline"]
     looped = [number for number, call in enumerate(calls) if call.step is not None]
     if not looped:

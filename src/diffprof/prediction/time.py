@@ -1,4 +1,4 @@
-"""How long a generation takes on an accelerator, by component, step and kind of operation, with an interval."""
+"""Predict the time of a generation on an accelerator, by component, step and kind of operation, with an interval."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ from diffprof.record.run_settings import RunSettings
 
 WAITING, TRANSFER = "waiting for the host", "transfers"
 QUANTILE = 1.645
-"""Standard deviations between which nine of ten lie."""
+"""The number of standard deviations that cover nine of ten values."""
 
 TRANSFER_SPREAD = 0.4
 UNKNOWN_FAMILY_SPREAD = 0.3
 BASIS_SPREAD = {"measured": 0.7, "device": 1.0, "family": 1.3}
-"""Of the spread on devices whose times were fitted: how much wider it is for others."""
+"""The spread relative to that of devices whose times were fitted."""
 
 IDLE_POWER, BUSY_POWER = 0.25, 0.6
-"""Of the board's power: always, and besides while kernels run. Published measurements of whole runs lie around it."""
+"""Shares of the board's power: always, and in addition while kernels run; consistent with published measurements."""
 
 
 @dataclass(frozen=True)
@@ -52,12 +52,12 @@ class _LoadTimes:
 
     kernels: KernelTimes
     fixed: Floats
-    """Of the kernels' time, what they take however small they are."""
+    """The fixed part of the kernels' time."""
     bound: Floats
 
 
 class _KnownTimes:
-    """The times of loads on the device that was asked for last, which do not depend on where the weights lie."""
+    """A cache of the times of loads on the last device, which do not depend on where the weights are."""
 
     def __init__(self) -> None:
         self._device: DeviceModel | None = None
@@ -82,10 +82,10 @@ class Job:
     table: LoadTable
     settings: RunSettings
     weights: Mapping[str, int] = field(default_factory=dict)
-    """Bytes of the weights of each component."""
+    """Weight bytes of each component."""
     denoisers: frozenset[str] = frozenset()
     counted: Workload | None = None
-    """The workload as the profile has it, before the settings changed anything."""
+    """The workload of the profile, before the settings are applied."""
     known: _KnownTimes = field(default_factory=_KnownTimes, repr=False, compare=False)
 
     def skip_calls(self, rate: float) -> Job:
@@ -94,9 +94,9 @@ class Job:
 
 
 def job_of(profile: Profile, settings: RunSettings | None = None, similar: Job | None = None) -> Job:
-    """The work that a profile means for a device, with these settings.
+    """Create the job of a profile with these settings.
 
-    `similar` is that of another generation, such as one with other steps: what both have is not worked out again.
+    `similar` is the job of another generation, such as one with other steps, with which results are shared.
     """
     settings = settings or RunSettings()
     for call, _ in profile.costs():
@@ -133,7 +133,7 @@ def predict_time(
     usd_per_hour: float | None = None,
     fits: bool | None = None,
 ) -> PredictedTime:
-    """The time of a job on a device; `factors` correct components by what was measured there before."""
+    """Predict the time of a job on a device; `factors` correct components by earlier measurements."""
     settings = job.settings
     is_fused = settings.attention != "math"
     loads = job.known.of(job.table, device, settings.compiled, is_fused)
@@ -163,7 +163,7 @@ def predict_time(
 
 
 def _waits(job: Job, device: DeviceModel, times: CallTimes) -> Floats:
-    """How long each call waits for weights that travel, and for what other devices send."""
+    """The time that each call waits for transferred weights and for other devices."""
     settings = job.settings
     moved = np.array(transfer_seconds(job.workload, job.weights, device, settings.offload))
     exchanges = [
@@ -176,7 +176,7 @@ def _waits(job: Job, device: DeviceModel, times: CallTimes) -> Floats:
 
 
 class _Parts:
-    """The times of all calls, taken apart by component, kind of operation and what limits them."""
+    """The times of all calls by component, by kind of operation, and by what limits them."""
 
     def __init__(
         self,
@@ -190,7 +190,7 @@ class _Parts:
         self.times = np.array([call.times for call in job.workload.calls], dtype=float)
         factor = np.array([factors.get(call.component, factors.get("", 1.0)) for call in job.workload.calls])
         bounds = np.bincount(job.table.call, weights=loads.bound * job.table.count, minlength=len(self.times))
-        # What was measured can be wrong, but not faster than the device can be.
+        # A correction by measurements must not make a call faster than the device can be.
         self.computing = np.maximum(times.total * factor, bounds)
         self.waits = waits
         self.bounds = bounds * self.times
@@ -213,7 +213,7 @@ class _Parts:
 
     def _kinds(self, number: int) -> dict[str, float]:
         """Seconds of all calls of one kind, by kind of operation."""
-        # Kernels and waiting share what the calls take.
+        # The time of the calls is divided between kernels and waiting.
         whole = max(float(self.calls.device[number]), float(self.calls.total[number])) or 1.0
         shown = float(self.computing[number]) * float(self.times[number])
         names = self.job.table.kinds
@@ -273,7 +273,7 @@ def _sum_tables(tables: Iterable[Mapping[str, float]]) -> dict[str, float]:
 
 
 def _spread(parts: _Parts, device: DeviceModel, basis: str, total: float) -> float:
-    """Standard deviation of the logarithm: device, host and transfers are off independently of each other."""
+    """The standard deviation of the logarithm; errors of device, host and transfers are independent."""
     if not total:
         return 0.0
     efficiency = device.efficiency

@@ -1,4 +1,4 @@
-"""The storages of a generation in the order in which they come and go, from a profile's record of allocations."""
+"""The allocations and releases of a generation in order, from a profile's record."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ from diffprof.record.allocations import ALLOCATE, CALL, RELEASE, Allocations, st
 from diffprof.record.profile import Call, Cost, Profile
 
 PIPELINE = "pipeline"
-"""The component that stands for the pipeline's own code."""
+"""The slot of the pipeline's own code."""
 
 
 @dataclass(frozen=True)
 class LivePoint:
-    """What tensors held around one component call: weights not included."""
+    """Live bytes of tensors around one component call, without weights."""
 
     call: int
-    """The number of the call."""
+    """The index of the call."""
     before_bytes: int
     peak_bytes: int
     after_bytes: int
 
 
 def has_allocations(profile: Profile) -> bool:
-    """Whether the profile says what memory comes and goes: one of an earlier version does not."""
+    """Whether the profile has its allocations; those of earlier versions do not."""
     return any(call.component == PIPELINE and call.cost.allocations.events for call in profile.calls)
 
 
 def live_points(profile: Profile) -> list[LivePoint]:
-    """What was alive before, during and after each component call."""
+    """Live bytes before, during and after each component call."""
     points: list[LivePoint] = []
     peaks: dict[int, int] = {}
     sizes: list[int] = []
@@ -56,7 +56,7 @@ def live_points(profile: Profile) -> list[LivePoint]:
 
 
 def peak_of(cost: Cost) -> int:
-    """Most bytes that a call itself held at one time."""
+    """Peak bytes of a call's own tensors."""
     sizes: list[int] = []
     now = most = 0
     for kind, value in _events(cost.allocations):
@@ -70,7 +70,7 @@ def peak_of(cost: Cost) -> int:
 
 
 def pipeline_call(profile: Profile) -> Call:
-    """The call that stands for the pipeline's own code."""
+    """The call of the pipeline's own code."""
     return next(call for call in reversed(profile.calls) if call.component == PIPELINE)
 
 
@@ -81,7 +81,7 @@ def _events(allocations: Allocations) -> Iterator[tuple[str, int]]:
 
 
 def owners(allocations: Allocations) -> list[int]:
-    """For each allocation in order, the number of the module that it was for."""
+    """The index of the module of each allocation, in order."""
     places = [step_places(event.step) if event.kind == ALLOCATE else None for event in allocations.events]
     found: list[int] = []
     owner = 0

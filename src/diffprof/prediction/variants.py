@@ -11,7 +11,7 @@ from diffprof.settings.quantizations import LAYERWISE, QUANTIZATIONS, Quantizati
 
 
 def quantize(workload: Workload, schemes: Mapping[str, str], layerwise: Mapping[str, str] | None = None) -> Workload:
-    """The workload with the linear layers of components in these schemes, or kept in another dtype."""
+    """The workload with quantized linear layers, or with layers stored in another dtype."""
     chosen = dict.fromkeys(layerwise or {}, LAYERWISE) | {slot: QUANTIZATIONS[name] for slot, name in schemes.items()}
     calls = [
         _quantized_call(call, chosen[call.component]) if call.component in chosen else call for call in workload.calls
@@ -50,7 +50,7 @@ def leave_out(workload: Workload, components: Collection[str]) -> Workload:
 
 
 def skip_calls(workload: Workload, denoisers: frozenset[str], rate: float) -> Workload:
-    """The workload with this share of the denoiser's calls left out, as a cache does that skips whole calls."""
+    """The workload without this share of the denoiser's calls, as with a cache that skips whole calls."""
     if not 0 <= rate < 1:
         raise RequestError(f"The share of skipped calls must be from 0 to below 1, not {rate:g}.")
     calls = [

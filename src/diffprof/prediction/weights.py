@@ -1,4 +1,4 @@
-"""The bytes of a component's weights, module by module, in the form in which they are stored."""
+"""The stored bytes of a component's weights, by module."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from diffprof.settings.quantizations import QUANTIZATIONS
 COMPUTED_IN = ("float32", "bfloat16", "float16")
 
 LEAVE_T5 = ("bitsandbytes:", "torchao:")
-"""Libraries that transformers asks to pack a model; quanto is usually called for it directly, and packs all."""
+"""Libraries that transformers uses to quantize a model; quanto is usually called directly, and quantizes all layers."""
 
 LAYERWISE_CLASSES = ("Linear", "Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d")
 LAYERWISE_SKIPPED = re.compile(r"pos_embed|patch_embed|norm|^proj_in$|^proj_out$")
@@ -26,20 +26,20 @@ LAYERWISE_SKIPPED = re.compile(r"pos_embed|patch_embed|norm|^proj_in$|^proj_out$
 
 @dataclass(frozen=True)
 class ModuleWeights:
-    """The weights that one module holds itself."""
+    """The weights of one module, without its children."""
 
     path: str
     class_name: str
     stored_bytes: int
     unpacked_bytes: int
-    """Of the copy that is made while the module runs; 0 where none is."""
+    """Bytes of the unpacked copy while the module runs; 0 if there is none."""
     output_copies: float = 0
     """The workspace of its product while it runs, in sizes of its output."""
 
 
 @dataclass(frozen=True, eq=False)
 class ComponentWeights:
-    """All weights of one component; the same object for the same component of many profiles."""
+    """All weights of one component; profiles with the same component share one object."""
 
     slot: str
     modules: tuple[ModuleWeights, ...]
@@ -50,17 +50,17 @@ class ComponentWeights:
 
     @cached_property
     def tensor_bytes(self) -> tuple[int, ...]:
-        """Of each tensor, as far as that is known."""
+        """Bytes of each tensor, as far as they are known."""
         return tuple(size for module in self.modules for size in tensor_sizes(module.stored_bytes))
 
 
 MOST_REMEMBERED = 64
 _remembered: dict[tuple[Any, ...], tuple[Sequence[Module], ComponentWeights]] = {}
-"""Weights by the identity of the modules, which are kept so that it stays theirs: profiles by one law share them."""
+"""A cache of weights by the `id` of the modules, which are kept alive; profiles of one law share them."""
 
 
 def component_weights(component: Component, settings: RunSettings) -> ComponentWeights:
-    """The weights of a component as the settings keep them."""
+    """The weights of a component as stored with these settings."""
     if component.slot in settings.without:
         return ComponentWeights(component.slot, ())
     key = (
@@ -85,7 +85,7 @@ def _component_weights(component: Component, settings: RunSettings) -> Component
         for module in component.modules
         if module.parameters
     ]
-    # Buffers are not known by module; without its modules a component is one block.
+    # Buffers are not recorded by module; a component without modules is one block.
     rest = component.weight_bytes - round(each * sum(module.parameters for module in component.modules))
     if rest > 0:
         modules.append(ModuleWeights("", component.class_name, rest, 0))
@@ -95,7 +95,7 @@ def _component_weights(component: Component, settings: RunSettings) -> Component
 def _module_weights(
     module: Module, component: Component, sizes: tuple[float, int], settings: RunSettings
 ) -> ModuleWeights:
-    """`sizes` are the bytes of an element as it is stored and as it is computed with."""
+    """The weights of a module; `sizes` are the bytes of an element as stored and as computed with."""
     stored = round(module.parameters * sizes[0])
     computed = module.parameters * sizes[1]
     scheme = settings.quantize.get(component.slot)
@@ -118,12 +118,12 @@ def _is_cast(module: Module) -> bool:
 
 
 def is_quantized_on_device(scheme: str | None) -> bool:
-    """Whether weights are brought to the device to be packed there, as bitsandbytes does."""
+    """Whether weights are quantized on the device, as bitsandbytes does."""
     return scheme is not None and scheme.startswith("bitsandbytes:")
 
 
 def least_weight_bytes(profile: Profile, settings: RunSettings) -> int:
-    """The least weights on the device at any time: all, or with model offload those of the largest component."""
+    """The minimum weight bytes on the device: all, or with model offload those of the largest component."""
     if settings.offload not in ("none", "model"):
         return 0
     sizes = [component_weights(part, settings).total_bytes for part in profile.components.values() if part.calls]
@@ -131,12 +131,12 @@ def least_weight_bytes(profile: Profile, settings: RunSettings) -> int:
 
 
 def compute_dtype(component: Component) -> str:
-    """The dtype that most of its weights have, of those that products are computed in."""
+    """The dtype of most of its weights, among those in which products are computed."""
     sizes = {dtype: size for dtype, size in component.weight_bytes_by_dtype.items() if dtype in COMPUTED_IN}
     return max(sizes, key=lambda dtype: sizes[dtype], default=component.dtype)
 
 
 def tensor_sizes(size: int) -> tuple[int, ...]:
-    """The weights of a module as the tensors that they are likely to be: a matrix of whole MiB, and a small bias."""
+    """Split the weights of a module into likely tensors: a matrix of whole MiB, and a small bias."""
     rest = size % MIB
     return (size - rest, rest) if size > MIB and rest else (size,)
