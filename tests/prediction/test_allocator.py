@@ -125,3 +125,27 @@ def test_any_sequence_is_followed_as_by_a_list_of_blocks(seed: int) -> None:
         assert (quick.allocated, quick.reserved, quick.most_reserved) == (
             plain.allocated, plain.reserved, plain.most_reserved,
         )  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_what_comes_and_goes_depends_on_the_sizes_of_what_is_free_and_not_on_where_it_lies(seed: int) -> None:
+    found = []
+    for order in ((12, 30, 14, 30, 40), (40, 30, 12, 14, 30)):
+        allocator = CachingAllocator()
+        for block in [allocator.allocate(size * MIB) for size in order]:  # a segment for each
+            allocator.release(block)
+        before, first = allocator.free_sizes(), allocator.next_address
+        rng = random.Random(seed)
+        alive: list[int] = []
+        peak = 0
+        for _ in range(200):
+            if alive and rng.random() < 0.45:
+                allocator.release(alive.pop(rng.randrange(len(alive))))
+            else:
+                alive.append(allocator.allocate(rng.choice((600, 30_000, 3 * MIB, 9 * MIB, 25 * MIB))))
+            peak = max(peak, allocator.allocated)
+        for block in alive:
+            allocator.release(block)
+        found.append((before, peak, sorted(allocator.segments_since(first)), allocator.free_sizes()))
+    assert found[0][0] == ((), tuple(size * MIB for size in (12, 14, 30, 30, 40)))
+    assert found[0] == found[1]

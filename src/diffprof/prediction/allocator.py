@@ -32,6 +32,10 @@ FreeBlocks = tuple[tuple[int, ...], tuple[int, ...]]
 """Packed sizes and addresses of free blocks, sorted: for small requests, and for others."""
 
 
+FreeSizes = tuple[tuple[int, ...], tuple[int, ...]]
+"""The same without the addresses."""
+
+
 class OutOfDeviceMemory(Exception):
     """A request cannot be met, even after releasing all cached memory."""
 
@@ -150,6 +154,13 @@ class CachingAllocator:
     def free_blocks(self) -> FreeBlocks:
         """All free blocks."""
         return tuple(self._small), tuple(self._large)
+
+    def free_sizes(self) -> FreeSizes:
+        """The sizes of what is cached: where it lies makes no difference to requests that are all released again.
+
+        Free blocks are no neighbours, so that nothing which comes and goes in one of them touches another.
+        """
+        return tuple([one >> ADDRESS_BITS for one in self._small]), tuple([one >> ADDRESS_BITS for one in self._large])
 
     def has_room_for(self, size: int) -> bool:
         """Whether the device has this much unreserved memory."""

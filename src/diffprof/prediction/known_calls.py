@@ -76,7 +76,7 @@ class KnownCalls:
         """Simulate a call, or apply its cached effect."""
         allocator = simulation.allocator
         state = (
-            simulation.share, simulation.weight_state, simulation.events.workspaces, allocator.free_blocks(),
+            simulation.share, simulation.weight_state, simulation.events.workspaces, allocator.free_sizes(),
         )  # fmt: skip
         key = (id(simulation.call.cost), state)
         effect = self._effects.get(key)
