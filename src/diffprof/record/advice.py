@@ -1,4 +1,4 @@
-"""The record of `advise`: possible changes to a generation, what each gains, and which are worth it."""
+"""The result of `advise`: options for a generation, with their time and memory."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ RISKS = (NO_RISK, LOW, MEDIUM, HIGH)
 
 @dataclass(frozen=True)
 class Option:
-    """One way to do the generation, with what it takes on the accelerator."""
+    """An option for the generation, with its time and memory on the accelerator."""
 
     changes: tuple[str, ...]
-    """What is different from the request: ``steps 20``, ``offload model``...; nothing for the request itself."""
+    """Differences from the request: ``steps 20``, ``offload model``...; empty for the request itself."""
     model: str
     settings: RunSettings
     risk: str
     """One of `RISKS`."""
     risks: tuple[str, ...]
-    """The changes that bring it."""
+    """The changes that cause the risk."""
     results: int
-    """Images or videos that one call makes."""
+    """The number of images or videos of one call."""
     total_seconds: float
-    """Of one call, as the figures below."""
+    """Time of one call; the values below are also for one call."""
     low_seconds: float
     high_seconds: float
     energy_joules: float | None
@@ -43,12 +43,12 @@ class Option:
     host: HostMemory
     fits: bool
     on_front: bool = False
-    """No other option is at once faster and smaller, of those that fit."""
+    """Whether no other option that fits is both faster and smaller."""
     code: tuple[str, ...] = ()
-    """A program with diffusers that does it."""
+    """A diffusers program for it."""
     fit_command: str = ""
     predict_command: str = ""
-    """They print the same figures again."""
+    """The command that reproduces the prediction."""
 
     @property
     def name(self) -> str:
@@ -56,13 +56,13 @@ class Option:
 
     @property
     def seconds(self) -> float:
-        """For one image or video."""
+        """Seconds for one image or video."""
         return self.total_seconds / self.results
 
 
 @dataclass(frozen=True)
 class Advice(Result):
-    """Ways to do a generation on an accelerator, ranked by what matters."""
+    """Options for a generation on an accelerator, ranked by a goal."""
 
     format_name = "diffprof-advice"
     command = "diffprof advise MODEL"
@@ -73,19 +73,19 @@ class Advice(Result):
     goal: str
     requested: Option
     options: tuple[Option, ...]
-    """Those that fit and are within the limits, the best for the goal first."""
+    """The options that fit and are within the limits, the best for the goal first."""
     tried: int
-    """How many options were worked out."""
+    """The number of options that were evaluated."""
     max_memory_bytes: int | None = None
     max_seconds: float | None = None
     usable_bytes: int | None = None
     assumptions: tuple[str, ...] = field(default=())
     request: RecordedRequest | None = None
-    """What was asked for; None in a file of an earlier version."""
+    """The request; None in a file of an earlier version."""
     execution: Execution | None = None
-    """What the pipeline makes of the request."""
+    """How the pipeline executes the request."""
     nearest: tuple[Option, ...] = ()
-    """Where no option is within the limits: the smallest, and the fastest if that is another one."""
+    """If no option is within the limits: the smallest, and the fastest if that is another one."""
 
     def problems(self) -> Iterator[str]:
         """Of the goal, and of the options."""

@@ -1,4 +1,4 @@
-"""How much memory a generation needs on a device and on its host: plain, frozen values that know nothing of torch."""
+"""The result of `fit`: the memory of a generation on a device and on its host."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ STAGES = (LOAD, ENCODE, DENOISE, DECODE)
 
 @dataclass(frozen=True)
 class StageMemory:
-    """The moment of a stage at which most memory is allocated."""
+    """The memory of a stage at its peak."""
 
     stage: str
     """load, encode, denoise or decode."""
     component: str
-    """What runs then."""
+    """The running component."""
     module: str
-    """Path of the module inside of it."""
+    """The path of the running module in it."""
     allocated_bytes: int
-    """What PyTorch's tensors take: ``torch.cuda.max_memory_allocated``."""
+    """Allocated memory: ``torch.cuda.max_memory_allocated``."""
     reserved_bytes: int
-    """The most that PyTorch holds of the device in the stage: ``torch.cuda.max_memory_reserved``."""
+    """Peak of reserved memory in the stage: ``torch.cuda.max_memory_reserved``."""
     device_bytes: int
-    """What nvidia-smi shows for the process: reserved, and the CUDA context."""
+    """Memory as nvidia-smi shows it for the process: reserved, and the CUDA context."""
     weights: Mapping[str, int] = field(default_factory=dict)
-    """Of each component that lies on the device."""
+    """Weight bytes of each component on the device."""
     activation_bytes: int = 0
-    """Tensors of the component that runs."""
+    """Tensors of the running component."""
     kept_bytes: int = 0
     """Tensors of the pipeline itself: latents, embeddings, outputs of other components."""
     workspace_bytes: int = 0
@@ -42,7 +42,7 @@ class StageMemory:
 
 @dataclass(frozen=True)
 class MemoryPeak:
-    """The most memory in the whole generation, and where that is."""
+    """The peak memory of the generation, and where it is."""
 
     allocated_bytes: int
     reserved_bytes: int
@@ -54,32 +54,32 @@ class MemoryPeak:
 
 @dataclass(frozen=True)
 class HostMemory:
-    """What the process takes of the host's memory."""
+    """The host memory of the process."""
 
     peak_bytes: int
     pinned_bytes: int
-    """Of the peak, what is locked for transfers."""
+    """The part of the peak that is pinned for transfers."""
     load_bytes: int
-    """The most while the weights are loaded."""
+    """The peak while the weights are loaded."""
 
 
 @dataclass(frozen=True)
 class Change:
-    """Something to change, what it costs in time, and the memory that is then needed."""
+    """A change that makes a generation fit, with its slowdown and memory."""
 
     name: str
     settings: RunSettings
     enable: tuple[str, ...]
-    """Switches of the pipeline."""
+    """Features of the pipeline to enable."""
     code: tuple[str, ...]
-    """Lines of Python on the pipeline ``pipe``."""
+    """Lines of Python that apply it to the pipeline ``pipe``."""
     slowdown: float
-    """About how many times as long one generation takes."""
+    """The approximate factor on the time of one generation."""
     peak: MemoryPeak
     host: HostMemory
     fits: bool | None
     command: str = ""
-    """Says the same again."""
+    """The command that reproduces the prediction."""
 
 
 @dataclass(frozen=True)
@@ -95,20 +95,20 @@ class Fit(Result):
     stages: tuple[StageMemory, ...]
     host: HostMemory
     fits: bool | None
-    """None where no memory was named to fit in."""
+    """Whether it fits; None if no device was named."""
     changes: tuple[Change, ...] = ()
     assumptions: tuple[str, ...] = ()
     settings: RunSettings = field(default_factory=RunSettings)
     accelerator: str | None = None
     memory_bytes: int | None = None
-    """Of the device."""
+    """Memory of the device."""
     usable_bytes: int | None = None
-    """Of that, what a process can have."""
+    """The part of it that a process can use."""
     ram_bytes: int | None = None
     request: RecordedRequest | None = None
-    """What was asked for; None in a file of an earlier version."""
+    """The request; None in a file of an earlier version."""
     execution: Execution | None = None
-    """What the pipeline makes of the request."""
+    """How the pipeline executes the request."""
 
     def problems(self) -> Iterator[str]:
         """Of the names of stages."""

@@ -10,13 +10,13 @@ HOST_TO_DEVICE, DEVICE_TO_HOST, FROM_DISK = "host to device", "device to host", 
 
 @dataclass(frozen=True)
 class Span:
-    """A stretch of time on the host, and on the device where one was used; both since the iteration began."""
+    """An interval on the host and, if one was used, on the device; both since the start of the iteration."""
 
     start_ns: int
     host_ns: int
     device_start_ns: int | None = None
     device_ns: int | None = None
-    """From events on the device's stream; None if there is no such device."""
+    """Device time from events on its stream; None without such a device."""
 
     @property
     def end_ns(self) -> int:
@@ -31,18 +31,18 @@ class Sample:
     """``unet_forward``, ``vae_decode``, ``scheduler_step``, ``encode_prompt``, ``postprocess``..."""
     span: Span
     component: str | None = None
-    """Slot of the component that was called; None for what is not a component."""
+    """Slot of the component; None if it is not a component call."""
     parent: int | None = None
-    """Number of the sample around it, in the same iteration."""
+    """Index of the enclosing sample in the same iteration."""
     step: int | None = None
-    """Number of the denoising step that it belongs to, in `Iteration.steps`; None outside of the loop."""
+    """Index of its denoising step in `Iteration.steps`; None outside of the loop."""
     call: int | None = None
-    """Number of the counted call that ran here, in `Profile.calls`; None where nothing was counted for it."""
+    """Index of the counted call in `Profile.calls`; None if it was not counted."""
     digest: str | None = None
-    """Of what was encoded, for prompts: equal digests are equal prompts."""
+    """A digest of the encoded prompt; equal prompts have equal digests."""
     failed: bool = False
     device: str | None = None
-    """Where it ran, such as ``cuda:1``, if that is not the pipeline's main device."""
+    """The device, such as ``cuda:1``, if it is not the pipeline's main device."""
 
 
 @dataclass(frozen=True)
@@ -52,13 +52,13 @@ class StepSpan:
     scheduler: str
     """Slot of the scheduler that ended it; a cascade has several."""
     number: int
-    """Counted from 0 for each scheduler."""
+    """The number of the step, from 0 for each scheduler."""
     span: Span
 
 
 @dataclass(frozen=True)
 class MemoryPoint:
-    """The memory in use at one moment. None: this machine has no such memory, or does not report it."""
+    """The memory in use at one moment. None if this machine has no such memory, or does not report it."""
 
     label: str
     """``start``, ``unet_forward begins``, ``unet_forward ends``, ``end``..."""
@@ -104,14 +104,14 @@ class Move:
     """How long the host was busy with it."""
     step: int | None = None
     hidden: bool | None = None
-    """Whether it overlapped with other work, on a stream of its own; None if that cannot be known."""
+    """Whether it overlapped with other work on its own stream; None if that is unknown."""
     device_ns: int | None = None
-    """How long the copy itself took, by events around it on the device's stream; None if that was not timed."""
+    """Time of the copy itself, from events on the device's stream; None if it was not timed."""
 
 
 @dataclass(frozen=True)
 class CacheEvent:
-    """A lookup in a cache: it had the result, or it had to be computed."""
+    """A lookup in a cache: a hit or a miss."""
 
     cache: str
     """Such as ``FirstBlockCache``, or the name of a `CacheRecorder`."""
@@ -130,7 +130,7 @@ class Iteration:
     began_ns: int
     """Since the measurement began."""
     wall: Span
-    """Of the whole call, including the wait for the device at its end."""
+    """The whole call, including the wait for the device at its end."""
     samples: tuple[Sample, ...] = ()
     """In the order in which they began."""
     steps: tuple[StepSpan, ...] = ()
@@ -143,21 +143,21 @@ class Iteration:
     cpu_ns: int | None = None
     """CPU time of the process during the call, all threads together; None if it was not measured."""
     entry: str = "__call__"
-    """What was called: the pipeline itself, or a section that was entered outside of such a call."""
+    """What was called: the pipeline itself, or a section outside of its call."""
     error: str | None = None
     """Why it did not complete; None if it did."""
     device_memory: tuple[DevicePoint, ...] = ()
-    """Of further devices than the main one, at the same moments as `memory`."""
+    """The memory of further devices, at the same moments as `memory`."""
 
 
 @dataclass(frozen=True)
 class SystemPoint:
-    """One reading of the background sampler. None: not reported on this machine."""
+    """One sample of the background sampler. None for values that this machine does not report."""
 
     at_ns: int
     """Since the measurement began."""
     cpu_percent: float
-    """Of this process, relative to one core: 200 is two busy cores."""
+    """CPU use of this process, relative to one core: 200 is two busy cores."""
     rss_bytes: int
     read_bytes_per_second: float | None = None
     written_bytes_per_second: float | None = None
@@ -168,12 +168,12 @@ class SystemPoint:
     """Clock of the multiprocessors."""
     gpu_celsius: float | None = None
     gpu_throttle: str | None = None
-    """Why the clock was lowered, such as ``power cap`` or ``heat``, several joined by commas; empty if it was not."""
+    """Reasons for throttling, such as ``power cap`` or ``heat``, joined by commas; empty if there are none."""
 
 
 @dataclass(frozen=True)
 class DeviceReading:
-    """One reading of a GPU other than the main one. None: it does not report it."""
+    """One sample of a GPU other than the main one. None for values that it does not report."""
 
     device: str
     """Such as ``cuda:1``."""
@@ -181,7 +181,7 @@ class DeviceReading:
     """Since the measurement began."""
     percent: float | None = None
     memory_bytes: int | None = None
-    """Of all programs."""
+    """Memory in use by all programs."""
     watts: float | None = None
     mhz: float | None = None
     celsius: float | None = None
@@ -191,7 +191,7 @@ class DeviceReading:
 
 @dataclass(frozen=True)
 class RankPart:
-    """What one rank of a run that several processes made together did of one component, in one generation."""
+    """The part of one component that one rank of a distributed run executed, in one generation."""
 
     rank: int
     device: str
@@ -203,15 +203,15 @@ class RankPart:
     macs: int | None
     """None where it is not known."""
     sent_bytes: int | None
-    """What it put into collectives."""
+    """Bytes sent to collectives."""
     received_bytes: int | None
     peak_bytes: int | None
-    """Most memory allocated on its device."""
+    """Peak memory allocated on its device."""
 
 
 @dataclass(frozen=True)
 class Device:
-    """What the pipeline ran on, and its peak rates."""
+    """The device that the pipeline ran on, and its peaks."""
 
     name: str
     kind: str
@@ -220,23 +220,23 @@ class Device:
     threads: int | None = None
     """Threads that torch uses, on a CPU."""
     peak_flops_per_second: Mapping[str, float] = field(default_factory=dict)
-    """By dtype; two for each multiply-accumulate."""
+    """Peak FLOP/s by dtype; two FLOPs per multiply-accumulate."""
     peak_source: str | None = None
-    """A published number with its source, or what was timed here."""
+    """The source of a published peak, or how it was measured."""
     bytes_per_second: float | None = None
     """Published bandwidth of its memory; None if that is not known."""
 
 
 @dataclass(frozen=True)
 class CountMismatch:
-    """How the calls of an iteration differ from those that were counted for the same request."""
+    """How the calls of an iteration differ from the counted ones."""
 
     matched_calls: int
-    """How many calls, from the first on, are those that were counted."""
+    """The number of calls, from the first on, that match the counted ones."""
     section: str | None = None
-    """The first section that is not the next counted call: no call from there on is matched. None: there is none."""
+    """The first section that does not match, from which on no call is matched; None if all match."""
     uncounted: tuple[str, ...] = ()
-    """Sections that ran and were not counted at all."""
+    """Sections that ran but were not counted."""
 
 
 LIMITATIONS = (
@@ -248,16 +248,16 @@ LIMITATIONS = (
 
 @dataclass(frozen=True)
 class Limitation:
-    """Something that was not measured or counted as it was requested."""
+    """Something that could not be measured or counted as requested."""
 
     kind: str
     """One of `LIMITATIONS`."""
     detail: str = ""
-    """What an error or a library says about it, or the section that it is about."""
+    """The message of an error or a library, or the section."""
     done: int | None = None
-    """Steps of a trace, or calls of a run, that were made."""
+    """The number of completed steps of a trace, or calls of a run."""
     requested: int | None = None
-    """How many were requested."""
+    """The requested number."""
 
 
 @dataclass(frozen=True)
@@ -268,7 +268,7 @@ class Measured:
     iterations: tuple[Iteration, ...]
     system: tuple[SystemPoint, ...] = ()
     load_seconds: float | None = None
-    """To load the pipeline, where that was measured."""
+    """Time to load the pipeline, if it was measured."""
     repeated: bool = False
     """True if the same call was repeated in order to measure it; False if a program made its own calls."""
     turns: str | None = None

@@ -5,9 +5,9 @@
     DIFFPROF_DEFAULT_STEPS=20 diffprof generate ...   # for this command
     default_steps = 20                                # in diffprof.toml, for this folder
 
-The first place that says something wins: this program, an environment variable, ``diffprof.toml`` in the current
-folder, the user's own ``config.toml``, and last what diffprof does by itself. ``DIFFPROF_CONFIG`` names a file to be
-read instead of those two. `diffprof config` shows what is in force and where it comes from. Nothing here needs torch.
+The first place that sets an option wins: this program, an environment variable, ``diffprof.toml`` in the current
+folder, the user's ``config.toml``, and last diffprof's default. ``DIFFPROF_CONFIG`` names a file to read instead of
+those two. `diffprof config` shows the settings in effect and where each comes from. Nothing here needs torch.
 """
 
 from __future__ import annotations
@@ -65,13 +65,13 @@ LARGEST_FILE_BYTES = 1024 * 1024
 
 @dataclass(frozen=True)
 class ConfigOption:
-    """Something that can be set."""
+    """An option that can be set."""
 
     key: str
-    """In a file; in Python and, after ``DIFFPROF_``, in the environment it is written in capitals."""
+    """The name in a file; in Python and, after ``DIFFPROF_``, in the environment it is upper-case."""
     read: kinds.Read
     default: Any
-    """A value, or a function that finds it."""
+    """The default value, or a function that returns it."""
     about: str
 
     @property
@@ -81,7 +81,7 @@ class ConfigOption:
 
 @dataclass(frozen=True)
 class Setting:
-    """What is in force."""
+    """The value of an option in effect, and where it comes from."""
 
     option: ConfigOption
     value: Any
@@ -90,12 +90,12 @@ class Setting:
 
 
 def settings() -> dict[str, Setting]:
-    """All that can be set, by key, with what is in force and where that comes from."""
+    """All settings in effect, by key."""
     return {key: setting(key) for key in OPTIONS}
 
 
 def setting(key: str) -> Setting:
-    """What is in force for one option."""
+    """The setting in effect for one option."""
     option = OPTIONS[key]
     assigned = globals().get(key.upper(), _ABSENT)
     if assigned is not _ABSENT:
@@ -111,7 +111,7 @@ def setting(key: str) -> Setting:
 
 
 def files() -> tuple[Path, ...]:
-    """The files that are read, the strongest first."""
+    """The files that are read, those with precedence first."""
     named = os.environ.get("DIFFPROF_CONFIG")
     if named:
         file = Path(named).expanduser()
@@ -128,7 +128,7 @@ def user_file() -> Path:
 
 @lru_cache(maxsize=8)
 def _file_in(folder: Path, name: str) -> Path:
-    """Once for each folder: it is asked for with every setting."""
+    """Cached, because it is needed for every setting."""
     return folder / name
 
 
@@ -146,7 +146,7 @@ def _content(file: Path) -> Mapping[str, Any]:
 
 @lru_cache(maxsize=8)
 def _parse(file: Path, changed_ns: int, size: int) -> Mapping[str, Any]:
-    """Once for each state of a file; the state is only there to tell them apart."""
+    """Parse a file; cached by the time of its last change and its size."""
     if sys.version_info >= (3, 11):
         import tomllib
     else:
@@ -160,7 +160,7 @@ def _parse(file: Path, changed_ns: int, size: int) -> Mapping[str, Any]:
 
 
 def read_option(key: str, value: Any, where: str) -> Any:
-    """The value of an option that is given in another way; an error calls it what `where` says."""
+    """Read the value of an option from elsewhere; errors refer to it as `where`."""
     return _read_value(OPTIONS[key], value, where, Path())
 
 
@@ -172,33 +172,33 @@ def _read_value(option: ConfigOption, value: Any, where: str, base: Path) -> Any
 
 
 def _folder_for(variable: str, usual: str, on_a_mac: str, on_windows: str) -> Path:
-    """The platform's place for one kind of files of a program."""
+    """The platform's folder for one kind of files."""
     environment = tuple([os.environ.get(name) for name in (variable, on_windows, *_HOMES)])
     return _platform_folder(environment, sys.platform, usual, on_a_mac)
 
 
 _HOMES = ("HOME", "USERPROFILE", "HOMEDRIVE", "HOMEPATH")
-"""Variables that say where a user's home is."""
+"""Environment variables that set the home folder."""
 
 
 @lru_cache(maxsize=32)
 def _platform_folder(environment: tuple[str | None, ...], platform: str, usual: str, on_a_mac: str) -> Path:
-    """Once for each environment: it is asked for with every setting."""
+    """Cached by the environment, because it is needed for every setting."""
     given, on_windows, *_ = environment
     if platform == "darwin":
         return _home() / "Library" / on_a_mac / "diffprof"
     if platform == "win32":
         return Path(on_windows or _home() / "AppData" / "Local") / "diffprof"
-    # The XDG specification: a relative path is to be ignored.
+    # According to the XDG specification, relative paths are ignored.
     return (Path(given) if given and Path(given).is_absolute() else _home() / usual) / "diffprof"
 
 
 def _home() -> Path:
-    """The user's home; for one who has none, a place where nothing is and nothing can be written."""
+    """The user's home folder; without one, a path that does not exist and cannot be written to."""
     try:
         return Path.home()
     except RecursionError:
-        raise  # a kind of RuntimeError that says nothing about homes
+        raise  # a RuntimeError that is not about the home folder
     except RuntimeError:
         return Path(os.devnull)
 
@@ -243,29 +243,35 @@ OPTIONS = dict(
         _option(
             "default_height", kinds.within_limits("height"), None, "Pixels; by default what the model was made for."
         ),
-        _option("default_seed", kinds.within_limits("seed"), None, "Of the noise; by default a random one each time."),
+        _option(
+            "default_seed", kinds.within_limits("seed"), None, "Seed of the noise; by default a random one each time."
+        ),
         _option("default_fps", kinds.within_limits("fps"), 8, "Frames per second of a video."),
         _option("size_presets", kinds.sizes(PRESETS), PRESETS, "Sizes by name, as width x height."),
         _option("output_dir", kinds.folder, Path("outputs"), "Where images go."),
-        _option("model_dirs", kinds.folders, (), "Folders in which models are looked for by name."),
-        _option("catalogue_dir", kinds.folder, _catalogue, "Your own entries of the catalogue; they come first."),
-        _option("model_memory_limit", kinds.amount, None, "Weights that are kept loaded, in bytes; by default all."),
+        _option("model_dirs", kinds.folders, (), "Folders that are searched for models by name."),
+        _option(
+            "catalogue_dir", kinds.folder, _catalogue, "Folder of your own catalogue entries, which take precedence."
+        ),
+        _option(
+            "model_memory_limit", kinds.amount, None, "Maximum bytes of weights to keep loaded; by default no limit."
+        ),
         _option("device", kinds.text, None, "Where models run; by default on the accelerator, if there is one."),
-        _option("dtype", kinds.dtype, None, "Of the weights; by default as the model was published."),
-        _option("offload", kinds.choice(OFFLOADS), None, "How weights are kept outside of the device, if at all."),
+        _option("dtype", kinds.dtype, None, "Dtype of the weights; by default that of the published model."),
+        _option("offload", kinds.choice(OFFLOADS), None, "How weights are offloaded from the device, if at all."),
         _option(
             "limit_memory",
             kinds.amount,
             None,
-            "Memory that opening and counting a model may take; by default 1.6 GB on the command line.",
+            "Memory limit for opening and counting a model; by default 1.6 GB on the command line.",
         ),
         _option(
             "limit_time",
             kinds.within_limits("limit_time"),
             None,
-            "Seconds of the processor that counting a model may take; by default 120 on the command line.",
+            "CPU time limit in seconds for counting a model; by default 120 on the command line.",
         ),
-        _option("keep", kinds.flag, False, "Put every profile into the history."),
+        _option("keep", kinds.flag, False, "Add every profile to the history."),
         _option("history", kinds.folder, _history, "The file of the history."),
         _option("cache_dir", kinds.folder, _cache, "Where counted profiles are cached."),
     ]
@@ -275,7 +281,7 @@ _ABSENT = object()
 
 
 def __getattr__(name: str) -> Any:
-    """`ENABLE_COMPUTE_PROFILING` and the others, looked up when they are used: the environment may have changed."""
+    """`ENABLE_COMPUTE_PROFILING` and the others; looked up at each use, because the environment may have changed."""
     if name.isupper() and name.lower() in OPTIONS:
         return setting(name.lower()).value
     raise AttributeError(f"module 'diffprof.config' has no attribute {name!r}")

@@ -1,4 +1,4 @@
-"""The bounds of every number and the names of every dtype that a user can give, whichever way they give it."""
+"""The limits of all numbers and the names of all dtypes that a user can give."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _WHOLE = re.compile(r"\s*[+-]?\d+\s*", re.ASCII)
 
 @dataclass(frozen=True)
 class Limit:
-    """A number that can be given: what it is called, and its bounds."""
+    """A number that a user can give: its names and its bounds."""
 
     name: str
-    """In Python: the pipeline's call argument, or an argument of ours."""
+    """The name in Python: the pipeline's call argument, or an argument of diffprof."""
     option: str
-    """On the command line."""
+    """The option of the command line."""
     least: float = -math.inf
     most: float = math.inf
     is_whole: bool = True
@@ -32,14 +32,14 @@ class Limit:
         return kind if self.least == -math.inf else f"{kind} from {self.least:,} to {self.most:,}"
 
     def check(self, value: Any, where: str = "") -> Any:
-        """The number, if it is within the bounds; an error calls it what `where` says, else by its name."""
+        """Return the number if it is within the bounds; errors refer to it as `where`, else by its name."""
         is_number = isinstance(value, int if self.is_whole else int | float) and not isinstance(value, bool)
         if not is_number or not _is_finite(value) or not self.least <= value <= self.most:
             raise RequestError(f"{where or self.name} must be {self.description}, not {value!r}.")
         return value
 
     def parse(self, text: str, where: str = "") -> Any:
-        """The number that a text stands for."""
+        """Parse the number."""
         try:
             value: Any = float(text) if not self.is_whole else int(text) if _WHOLE.fullmatch(text) else text
         except ValueError:
@@ -51,12 +51,12 @@ def _is_finite(value: float) -> bool:
     try:
         return math.isfinite(value)
     except OverflowError:
-        return False  # a whole number that is too large for any fraction
+        return False  # an integer that is too large for a float
 
 
 LARGEST_SEED = 2**63 - 1
 
-# Larger than anything that was ever generated, small enough to be counted.
+# Larger than anything that was ever generated, but small enough to be counted.
 LIMITS = {
     limit.name: limit
     for limit in (
@@ -80,13 +80,13 @@ LIMITS = {
 }
 
 SAMPLES_PER_SECOND = 10
-"""How often the machine is sampled while a pipeline is measured, where nothing else is requested."""
+"""How often the machine is sampled by default while a pipeline is measured."""
 
 CALL_NUMBERS = ("height", "width", "num_inference_steps", "guidance_scale", "num_images_per_prompt", "num_frames")
-"""Those that are arguments of a pipeline's call, under the names of most pipelines."""
+"""The numbers that are call arguments, with the names that most pipelines use."""
 
 SHORT_NAMES = {LIMITS[name].option.removeprefix("--"): name for name in CALL_NUMBERS}
-"""What the command line calls them: ``steps``, ``guidance``, ``batch``, ``frames``."""
+"""Their names on the command line: ``steps``, ``guidance``, ``batch``, ``frames``."""
 
 OTHER_NAMES = {
     "num_images_per_prompt": ("num_videos_per_prompt", "num_waveforms_per_prompt", "batch_size"),
@@ -98,19 +98,19 @@ OTHER_NAMES = {
     "control_image": ("image", "conditioning_frames", "condition_image", "conditioning_image"),
     "video": ("control_video", "conditioning_frames", "controls", "pose_video"),
 }
-"""What a pipeline may call an argument that most pipelines know under the first name."""
+"""Other names of call arguments in some pipelines, by the name that most use."""
 
 DTYPES = {
     "float32": "float32", "fp32": "float32", "float16": "float16", "fp16": "float16", "half": "float16",
     "bfloat16": "bfloat16", "bf16": "bfloat16", "float64": "float64",
 }  # fmt: skip
-"""Every way to write a dtype, and its full name in torch."""
+"""The full name in torch for each accepted name of a dtype."""
 
 OFFLOADS = ("model", "sequential", "group")
 
 
 def with_full_names(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """The call arguments with the names of most pipelines for those that the command line shortens."""
+    """Replace the short names of the command line by those of call arguments."""
     named: dict[str, Any] = {}
     for name, value in arguments.items():
         full = SHORT_NAMES.get(name, name)
@@ -121,7 +121,7 @@ def with_full_names(arguments: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def dtype_name(dtype: Any) -> str | None:
-    """The full name of a dtype that is given by any of its names, or as torch's own object; None stays None."""
+    """The full name of a dtype, given by any of its names or as a torch dtype; None stays None."""
     if dtype is None:
         return None
     text = str(dtype).lower().removeprefix("torch.")

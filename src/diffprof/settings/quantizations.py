@@ -1,4 +1,4 @@
-"""The ways to quantize weights that a user can name, and the library that does each; no torch."""
+"""The kinds of quantization that a user can name, with the library of each. Does not need torch."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ GGUF_BLOCKS = {
 
 @dataclass(frozen=True)
 class Quantization:
-    """A way to keep the weights of linear layers in fewer bits."""
+    """A kind of quantization of linear layers."""
 
     bits: float
-    """Of one weight, with its share of the scales."""
+    """Bits per weight, including its share of the scales."""
     is_unpacked: bool
-    """Whether a copy in the dtype of the computation is made for each product."""
+    """Whether each product makes an unpacked copy in the compute dtype."""
     passes: float
-    """How often the unpacked weights are moved before each product: none where the kernel unpacks them itself."""
+    """How often unpacked weights are read or written before each product; 0 if the kernel unpacks them itself."""
     computes_in: str | None = None
-    """The dtype of the products, where activations are quantized too."""
+    """The dtype of the products, if activations are quantized, too."""
     source: str = ""
-    """What says how long unpacking takes."""
+    """The source for the time of unpacking."""
     output_copies: float = 0
-    """What a product takes beside while it runs, in sizes of what comes out of it."""
+    """The workspace of a product, in multiples of its output."""
 
 
 _FLUX = "FLUX.1-dev on an H100, with and without: huggingface/blog diffusers-quantization.md"
@@ -58,10 +58,10 @@ QUANTIZATIONS = {
         for name, (elements, size) in GGUF_BLOCKS.items()
     },
 }
-"""All that a user can name, as ``LIBRARY:KIND``; memory and time are worked out from here."""
+"""All kinds that a user can name, as ``LIBRARY:KIND``, with what predictions need."""
 
 LAYERWISE = Quantization(8, True, 1, source=_FLUX)
-"""Layers that are kept in 8 bits and cast before each use."""
+"""Layers that are stored in 8 bits and cast before each use."""
 
 
 def _kinds() -> dict[str, tuple[str, ...]]:
@@ -73,28 +73,28 @@ def _kinds() -> dict[str, tuple[str, ...]]:
 
 
 KINDS = _kinds()
-"""What each library can do, as diffusers uses it."""
+"""The kinds of each library."""
 
 USUAL_LIBRARY = {
     "nf4": "bitsandbytes", "nf4-double": "bitsandbytes", "fp4": "bitsandbytes",
     "int8": "torchao", "fp8": "torchao", "int4": "torchao", "int8-dynamic": "torchao", "fp8-dynamic": "torchao",
     "int2": "quanto",
 }  # fmt: skip
-"""The library that is meant where a kind is given alone."""
+"""The library of a kind that is given without one."""
 
 OTHER_NAMES = {"bnb": "bitsandbytes", "ao": "torchao", "float8": "fp8", "8bit": "int8", "4bit": "nf4"}
 
 STORAGE_DTYPES = {"fp8": "float8_e4m3fn", "float8_e4m3fn": "float8_e4m3fn", "float8_e5m2": "float8_e5m2"}
-"""What layers can be stored in that are cast to their dtype when they are called."""
+"""Dtypes for the storage of layers that are cast when they are called."""
 
 GGUF_INSTEAD = {
     "Q2_K": "Q4_0", "Q3_K": "Q4_0", "IQ4_XS": "IQ4_NL", "Q4_K": "Q5_0", "Q5_K": "Q5_1", "Q6_K": "Q8_0",
 }  # fmt: skip
-"""What llama.cpp uses for a weight whose rows are no multiple of 256."""
+"""The type that llama.cpp uses for weights whose rows are not a multiple of 256."""
 
 
 def quantization_name(text: str) -> str:
-    """``LIBRARY:KIND`` of a quantization that is given with or without its library; refused where there is none."""
+    """``LIBRARY:KIND`` for a quantization that is given with or without its library."""
     library, colon, kind = text.strip().rpartition(":")
     library = OTHER_NAMES.get(library.lower(), library.lower())
     if library == "gguf" or (not colon and kind.upper() in KINDS["gguf"]):

@@ -1,6 +1,6 @@
-"""How the values of settings are read: from a text of the environment, from TOML, or as a program gives them.
+"""Read the values of settings: from the environment, from TOML, or from a program.
 
-Each reader is given the value and the folder that a relative path in it starts from. What it raises completes the
+Each reader takes the value and the folder that relative paths start from. The message of its error completes the
 sentence "... must be".
 """
 
@@ -19,7 +19,7 @@ from diffprof.settings.limits import DTYPES, LIMITS, dtype_name
 Read = Callable[[Any, Path], Any]
 
 NOTHING = ("none", "null")
-"""Words for "not set", where a stronger place takes back the value of a weaker one."""
+"""Words for "not set", which override a value from a place with lower precedence."""
 
 _YES, _NO = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
 LONGEST_NAME, LONGEST_PATH = 255, 4_000
@@ -30,7 +30,7 @@ _SIZE = re.compile(r"(\d{1,5})\s*[x×*]\s*(\d{1,5})", re.IGNORECASE)
 
 
 def flag(value: Any, base: Path) -> bool:
-    """On or off."""
+    """Read a flag."""
     if isinstance(value, bool):
         return value
     word = str(value).strip().lower()
@@ -40,7 +40,7 @@ def flag(value: Any, base: Path) -> bool:
 
 
 def text(value: Any, base: Path) -> str | None:
-    """A word."""
+    """Read a string."""
     if _is_nothing(value):
         return None
     if not isinstance(value, str) or not value.strip():
@@ -49,7 +49,7 @@ def text(value: Any, base: Path) -> str | None:
 
 
 def within_limits(name: str) -> Read:
-    """A number within its limits, or nothing."""
+    """A reader for a number within its limits, or nothing."""
     limit = LIMITS[name]
 
     def read(value: Any, base: Path) -> Any:
@@ -65,7 +65,7 @@ def within_limits(name: str) -> Read:
 
 
 def amount(value: Any, base: Path) -> int | None:
-    """Bytes: ``8GB`` (powers of 1000), ``8GiB`` (of 1024), or a plain number."""
+    """Read bytes: ``8GB`` (powers of 1000), ``8GiB`` (of 1024), or a plain number."""
     if _is_nothing(value):
         return None
     found = _AMOUNT.fullmatch(str(value).strip()) if not isinstance(value, bool) else None
@@ -76,13 +76,13 @@ def amount(value: Any, base: Path) -> int | None:
 
 
 def folder(value: Any, base: Path) -> Path:
-    """A path; a relative one starts from `base`, a leading ``~`` is the user's home."""
+    """Read a path; relative ones start from `base`, and a leading ``~`` is the user's home."""
     if not isinstance(value, str | Path) or not str(value).strip() or "\0" in str(value):
         raise ValueError("a path")
     try:
         path = base / Path(value).expanduser()
     except RecursionError:
-        raise  # a kind of RuntimeError that says nothing about homes
+        raise  # a RuntimeError that is not about the home folder
     except RuntimeError:
         raise ValueError("a path below a home folder that exists") from None
     if len(str(path)) > LONGEST_PATH or any(len(part.encode("utf-8", "replace")) > LONGEST_NAME for part in path.parts):
@@ -91,7 +91,7 @@ def folder(value: Any, base: Path) -> Path:
 
 
 def folders(value: Any, base: Path) -> tuple[Path, ...]:
-    """Paths: a list, or a text with the system's sign between them."""
+    """Read paths: a list, or a string with the system's path separator."""
     parts: Sequence[Any] = (
         [part for part in value.split(os.pathsep) if part.strip()] if isinstance(value, str) else value
     )
@@ -101,7 +101,7 @@ def folders(value: Any, base: Path) -> tuple[Path, ...]:
 
 
 def choice(names: Sequence[str]) -> Read:
-    """One of the names, or nothing."""
+    """A reader for one of the names, or nothing."""
 
     def read(value: Any, base: Path) -> str | None:
         if _is_nothing(value):
@@ -114,7 +114,7 @@ def choice(names: Sequence[str]) -> Read:
 
 
 def dtype(value: Any, base: Path) -> str | None:
-    """The full name of a dtype, or nothing."""
+    """Read a dtype, or nothing."""
     if _is_nothing(value):
         return None
     try:
@@ -124,7 +124,7 @@ def dtype(value: Any, base: Path) -> str | None:
 
 
 def sizes(given: Mapping[str, tuple[int, int]]) -> Read:
-    """Those that are given, and others: a table ``name = [512, 768]``, or a text ``name=512x768,...``."""
+    """A reader for more sizes: a table ``name = [512, 768]``, or a string ``name=512x768,...``."""
 
     def read(value: Any, base: Path) -> dict[str, tuple[int, int]]:
         table = value
@@ -138,7 +138,7 @@ def sizes(given: Mapping[str, tuple[int, int]]) -> Read:
 
 
 def size(value: Any) -> tuple[int, int]:
-    """Width and height: ``"512x768"`` or a pair."""
+    """Read width and height: ``"512x768"`` or a pair."""
     found = _SIZE.fullmatch(value.strip()) if isinstance(value, str) else None
     pair = tuple(map(int, found.groups())) if found else value
     if not isinstance(pair, list | tuple) or len(pair) != 2 or not all(type(side) is int and side > 0 for side in pair):
@@ -147,7 +147,7 @@ def size(value: Any) -> tuple[int, int]:
 
 
 def suggest(name: str, known: Iterable[str]) -> str:
-    """``did you mean this?``, or all that there is."""
+    """``did you mean this?``, or a list of all names."""
     names = list(known)
     near = difflib.get_close_matches(name, names, n=2)
     return f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(names)}."

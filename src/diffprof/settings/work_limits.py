@@ -1,4 +1,4 @@
-"""How much memory and time opening and counting a model may take: a model's files come from anywhere."""
+"""Limits of memory and time for opening and counting a model, whose files are untrusted."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from diffprof import settings
 
 @dataclass(frozen=True)
 class WorkLimits:
-    """None is no limit."""
+    """Limits of memory and time; None for no limit."""
 
     memory_bytes: int | None = None
-    """Beyond what the process has taken before."""
+    """Memory in addition to what the process already has."""
     seconds: float | None = None
-    """Of the processor's time, so that a busy machine changes nothing."""
+    """CPU time, so that a busy machine makes no difference."""
     ends_process: bool = False
-    """Whether the process is ended where nothing else ends the work: one that does nothing else, as a command."""
+    """Whether to end the process if nothing else stops the work, as for a command, which does nothing else."""
 
 
 COMMAND_LINE = WorkLimits(memory_bytes=1_600_000_000, seconds=120, ends_process=True)
@@ -28,7 +28,7 @@ A process with the libraries stays below 2 GB.
 """
 
 SERVER = replace(COMMAND_LINE, ends_process=False)
-"""A page goes on for its other visitors, whatever one of them opens."""
+"""The limits of the web app, whose process must go on for other visitors."""
 
 NO_LIMITS = WorkLimits()
 _chosen: ContextVar[Mapping[str, float | None] | None] = ContextVar("chosen_work_limits", default=None)
@@ -36,12 +36,12 @@ _in_force: ContextVar[WorkLimits] = ContextVar("work_limits", default=NO_LIMITS)
 
 
 def set_work_limits(limits: WorkLimits) -> None:
-    """Set what holds where the settings say nothing; in this context only."""
+    """Set the default limits of this context, which the settings override."""
     _in_force.set(limits)
 
 
 def set_option(name: str, text: str | None) -> None:
-    """Set one of the two as the command line gives it, which is stronger than any setting."""
+    """Set a limit from an option of the command line, which overrides all settings."""
     if text is None:
         return
     value = settings.read_option(f"limit_{name}", text, f"--limit-{name}")
@@ -49,7 +49,7 @@ def set_option(name: str, text: str | None) -> None:
 
 
 def work_limits() -> WorkLimits:
-    """What is in force: an option of the command line, else a setting, else what was set for this context."""
+    """The limits in effect: from the command line, else from the settings, else those of this context."""
     weakest, chosen = _in_force.get(), _chosen.get() or {}
 
     def value(name: str, otherwise: float | None) -> float | None:

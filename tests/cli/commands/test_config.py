@@ -41,7 +41,7 @@ def test_json_and_csv_have_every_setting(run: Run) -> None:
         "value": False,
         "source": "default",
         "variable": "DIFFPROF_KEEP",
-        "about": "Put every profile into the history.",
+        "about": "Add every profile to the history.",
     }
     assert values["files"] == []
     rows = list(csv.DictReader(io.StringIO(run("config", "--csv").out)))
