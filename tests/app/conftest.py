@@ -22,7 +22,9 @@ from tests.browsers import PATIENCE_MS, Visit, launched_browser, visiting
 from tests.small_pipelines import SMALL_PIPELINES
 
 QUIET_MOMENTS, MOMENT_MS = 8, 20
-QUEUE_WATCH = Path(__file__).with_name("queue_watch.js").read_text(encoding="utf-8")
+QUEUE_WATCH, CALM_CLOCKS = (
+    Path(__file__).with_name(name).read_text(encoding="utf-8") for name in ("queue_watch.js", "calm_clocks.js")
+)
 HARMLESS = ("log:", "info:", "debug:", "warning:")
 
 
@@ -183,7 +185,7 @@ def visit(browser: Browser, address: str) -> Iterator[OpenPage]:
         def open_page(query: str = "", tab: str = "Profile") -> Visitor:
             # Who looks at another tab needs no charts of a model on the first one: they take half of a visit.
             at = f"{address}/{query}" if tab == "Profile" else f"{address}/?model=none"
-            visitor = Visitor(stack.enter_context(visiting(browser, at, script=QUEUE_WATCH)))
+            visitor = Visitor(stack.enter_context(visiting(browser, at, script=QUEUE_WATCH + CALM_CLOCKS)))
             everybody.append(visitor)
             if tab == "Profile":
                 visitor.sees("profile-totals", "exactly")
