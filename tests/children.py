@@ -1,4 +1,4 @@
-"""Child processes of tests: whatever a child writes is in the message of a failed test."""
+"""Child processes of tests, whose output is part of the message of a failed test."""
 
 from __future__ import annotations
 

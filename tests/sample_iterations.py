@@ -1,4 +1,4 @@
-"""Iterations of a measured run, laid out in time by hand: what took how long is said in milliseconds."""
+"""Iterations of a measured run, written by hand, with times in milliseconds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Profiles written down by hand, small enough to check by eye and whole enough for every table."""
+"""Profiles written by hand, small enough to check by eye and complete enough for every table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can be seen in a picture of one shape: colours by their pixels, the shape by measuring it.
+"""Recognize the colours and the shape in a picture of one shape.
 
 Knows nothing of how the pictures were drawn or of the model that was trained on them: colours are ranges of hue, and
 a shape is told by how much of its convex hull it fills, and how much of the box around it the hull fills.

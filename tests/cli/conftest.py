@@ -1,4 +1,4 @@
-"""Running the command line in this process, with an engine that counts nothing."""
+"""Run the command line in this process, with an engine that counts nothing."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.sample_profiles import stable_diffusion
 
 @dataclass(frozen=True)
 class Ended:
-    """How a run of the command line ended."""
+    """The exit code and the output of a command."""
 
     code: int
     out: str
@@ -52,7 +52,7 @@ def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> 
 
 @dataclass
 class Engine:
-    """Stands in for the engine: notes the requests and gives a profile made by hand, or raises."""
+    """Replaces the engine: records the requests and returns a profile written by hand, or raises."""
 
     requests: list[Request] = field(default_factory=list)
     failure: BaseException | None = None

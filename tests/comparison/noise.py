@@ -43,7 +43,7 @@ def run_of(
 
 
 def quiet(source: random.Random, count: int, slowdown: float = 1.0) -> list[int]:
-    """Spread of 2 % that neighbours share in part, a drift of up to 1 %, one in twenty up to twice as long."""
+    """Correlated noise of 2 %, a drift of up to 1 %, and one outlier in twenty of up to twice the time."""
     drift, own, times = source.uniform(-0.01, 0.01), 0.0, []
     for number in range(count):
         own = 0.3 * own + source.gauss(0, 0.019)
@@ -53,7 +53,7 @@ def quiet(source: random.Random, count: int, slowdown: float = 1.0) -> list[int]
 
 
 def levels(source: random.Random, count: int) -> list[float]:
-    """What others leave of the machine: how many times as long everything takes, holding for some calls."""
+    """The slowdown by other load, which stays the same for several calls."""
     found: list[float] = []
     while len(found) < count:
         found += [source.uniform(1.1, 3.5)] * source.randint(3, 40)
@@ -61,7 +61,7 @@ def levels(source: random.Random, count: int) -> list[float]:
 
 
 def busy_one_after_the_other(source: random.Random, count: int, slowdown: float = 1.0) -> tuple[Profile, Profile]:
-    """The second run begins when the first has ended."""
+    """Two runs, one after the other."""
     level = levels(source, 2 * count)
     times = [round(SECOND * one * math.exp(source.gauss(0, 0.02))) for one in level]
     share = 1 / (sum(level) / len(level))
@@ -70,7 +70,7 @@ def busy_one_after_the_other(source: random.Random, count: int, slowdown: float 
 
 
 def busy_in_turns(source: random.Random, count: int, slowdown: float = 1.0) -> tuple[Profile, Profile]:
-    """Calls with equal numbers ran one right after the other, in an order drawn by lot."""
+    """Two runs in turns: calls with the same index ran one right after the other, in random order."""
     level = levels(source, 2 * count)
     before, after = [], []
     for number in range(count):

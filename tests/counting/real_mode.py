@@ -1,4 +1,4 @@
-"""Real tensors: runs code as it is and tells the recorder what was executed."""
+"""A dispatch mode that executes operations on real tensors, and records them."""
 
 from __future__ import annotations
 

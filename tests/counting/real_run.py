@@ -1,4 +1,4 @@
-"""Runs a pipeline for real and counts with torch's own formulas: knows nothing of how diffprof counts."""
+"""Run a pipeline and count with torch's own formulas, independently of diffprof."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class RealRun:
 
 
 def real_run(pipeline: Any, components: dict[str, torch.nn.Module], methods: set[str], arguments: Any) -> RealRun:
-    """Call the pipeline; whatever runs while a method of a component runs belongs to that call."""
+    """Call the pipeline; operations during a method of a component belong to that call."""
     run = RealRun()
     counter = _Counter()
     # Fused attention kernels have no formula there; the plain one is two matrix products.

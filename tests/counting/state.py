@@ -1,4 +1,4 @@
-"""The whole state of a live pipeline, as something that can be compared before and after."""
+"""The whole state of a live pipeline, in a form that can be compared."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ def ended_by_error(**changes: object) -> Iteration:
 
 
 def with_cache_events(hits: list[bool], module: str = "blocks.0", **device: int) -> Profile:
-    """A cache of the UNet that is asked in each of so many steps, in one iteration."""
+    """A cache of the UNet with a lookup in each of `steps` steps of one iteration."""
     events = tuple(
         CacheEvent("FirstBlockCache", hit, MILLISECOND, step, "unet", module) for step, hit in enumerate(hits)
     )
@@ -54,7 +54,7 @@ def moving(milliseconds: float, hidden: bool | None = False, steps: int = 4, mov
 
 
 def with_unet_operations(*operations: Operation, profile: Profile | None = None) -> Profile:
-    """The UNet executes these instead; its MACs and bytes are theirs."""
+    """Replace the operations of the UNet, and its MACs and bytes accordingly."""
     profile = profile or measured_profile()
     work = sum((operation.work for operation in operations), Work())
     changed = {}
@@ -71,7 +71,7 @@ def with_unet_operations(*operations: Operation, profile: Profile | None = None)
 
 
 def written_out(share_of_macs: float, share_of_bytes: float = 0.0) -> Profile:
-    """A UNet of 1,000,000 MACs and bytes, of which so much is attention written out by hand."""
+    """A UNet with 1,000,000 MACs and bytes, part of which is unfused attention."""
     macs, moved = round(share_of_macs * 1_000_000), round(share_of_bytes * 1_000_000)
     return with_unet_operations(
         Operation("baddbmm", "attention", OperationShapes(), "float16", 8, Work(macs, 0, moved, 0)),
@@ -81,7 +81,7 @@ def written_out(share_of_macs: float, share_of_bytes: float = 0.0) -> Profile:
 
 
 def many_operations(count: int, microseconds: float, share_of_peak: float, device=GPU) -> Profile:  # type: ignore[no-untyped-def]
-    """A UNet of so many operations a call, each so long, at such a share of the device's peak."""
+    """A UNet with this many operations per call, of this length, at this share of the device's peak."""
     seconds = count * microseconds * 1e-6
     macs = round(seconds * device.peak_flops_per_second["float16"] * share_of_peak / 2)
     operation = Operation("linear", "linear", OperationShapes(), "float16", count, Work(macs, 0, 1, 1))
@@ -111,7 +111,7 @@ def with_pictures(profile: Profile, pictures: int) -> Profile:
 
 
 def ends_with(*held: int, device=GPU, **changes: object) -> Profile:  # type: ignore[no-untyped-def]
-    """After a warm-up, iterations that end with so many bytes in use, and begin with what the one before held."""
+    """A warm-up, then iterations that each end with the given bytes in use."""
     begins = [held[0], *held[:-1]]
     ran = [
         iteration_on(device, held_bytes=begin, kept_bytes=end - begin) for begin, end in zip(begins, held, strict=True)

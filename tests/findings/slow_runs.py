@@ -1,4 +1,4 @@
-"""Runs on an accelerator that is known, whose components took as long as a test says."""
+"""Runs on a known accelerator, whose component times a test sets."""
 
 from __future__ import annotations
 

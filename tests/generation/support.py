@@ -1,4 +1,4 @@
-"""What the tests of `diffprof.inference` look at, and the trouble that they make."""
+"""Helpers for the tests of `diffprof.inference`: expected results, and faults to inject."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ class Block:
 
 
 class PlainAllocator:
-    """What `CachingAllocator` does, without anything that makes it quick."""
+    """A simple, slow implementation of `CachingAllocator`."""
 
     def __init__(self, capacity: int | None) -> None:
         self.capacity = capacity

@@ -1,4 +1,4 @@
-"""Runs a pipeline for real and follows the storages that are alive: knows nothing of how diffprof counts them."""
+"""Run a pipeline and track its live storages, independently of diffprof."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A stand-in for the allocator of a GPU: what ``torch.cuda.memory`` tells where one ran out of memory."""
+"""A fake allocator of a GPU: the state of ``torch.cuda.memory`` after it ran out of memory."""
 
 from __future__ import annotations
 

@@ -21,5 +21,5 @@ def saved_sweep(folder: Path, models: int = 2, gpus: str = "l4,h100-sxm") -> Swe
 
 
 def rows_in_process(sweep: Sweep) -> set[Row]:
-    """What every other engine has to give as well."""
+    """The rows that every other engine has to return, too."""
     return {row for task in sweep.tasks() for row in evaluate(task).rows}

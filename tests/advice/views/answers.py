@@ -1,4 +1,4 @@
-"""Answers written down by hand, for their views."""
+"""Results of fit, predict and advise, written by hand, for the tests of their views."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ FIT = Fit(
 
 
 def predicted_time(seconds: float) -> PredictedTime:
-    """A quarter of it in the VAE, the rest in the UNet; a tenth of it in norms."""
+    """A predicted time with a quarter in the VAE, the rest in the UNet, and a tenth in norms."""
     unet = PredictedComponent(0.75 * seconds, 0.5 * seconds, 30, "compute", {"linear": 0.75 * seconds})
     vae = PredictedComponent(0.25 * seconds, 0.1 * seconds, 1, "bandwidth", {"norm": 0.25 * seconds})
     return PredictedTime(

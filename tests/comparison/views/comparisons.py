@@ -1,4 +1,4 @@
-"""Comparisons that the tests of their views look at."""
+"""Comparisons for the tests of their views."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Counts one function three ways: on virtual tensors, on real ones, and by torch's own counter."""
+"""Count a function in three ways: on virtual tensors, on real ones, and with torch's own counter."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Function = Callable[..., Any]
 
 
 def on_virtual(function: Function, *tensors: torch.Tensor) -> Cost:
-    """What the function costs on tensors that are only a shape and a dtype."""
+    """The cost of the function on virtual tensors."""
     recorder = OperationRecorder()
     mode = VirtualMode(recorder)
     virtual = [tensor.to("meta") for tensor in tensors]
@@ -30,7 +30,7 @@ def on_virtual(function: Function, *tensors: torch.Tensor) -> Cost:
 
 
 def on_real(function: Function, *tensors: torch.Tensor) -> Cost:
-    """What the function costs when it really runs."""
+    """The cost of the function on real tensors."""
     recorder = OperationRecorder()
     with torch.no_grad(), recorder.component_call("Function") as call:
         with RealMode(recorder):

@@ -1,4 +1,4 @@
-"""The reports that the tests look at, as files, and a browser to look with."""
+"""Reports as files for the tests, and a browser to open them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""GPUs that tell what a test says."""
+"""Fake GPUs, whose readings a test sets."""
 
 from __future__ import annotations
 
