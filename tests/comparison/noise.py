@@ -1,4 +1,4 @@
-"""Times as a machine with other things to do gives them, from a seed; modelled on real samples of small pipelines.
+"""Seeded times with the noise of a machine under other load, modelled on real samples of small pipelines.
 
 On two cores that ten programs shared, calls of 0.1 s of CPU time took 0.2 to 0.6 s: they ran at a level that held for
 some seconds and then jumped, as others came and went, and neighbours resembled each other. Their CPU time spread by 3 %

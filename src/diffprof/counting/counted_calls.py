@@ -36,7 +36,7 @@ class CountedCalls:
         self.state: PipelineState | None = None
         """The pipeline as it is before and after every run."""
         self.layout: PipelineLayout | None = None
-        """Of the pipeline as it is in every run."""
+        """The layout of the pipeline during a run."""
         self._is_renewed = False
 
     def add(self, key: Any, call: CountedCall) -> None:
@@ -76,7 +76,7 @@ class CountedCalls:
 
 
 def digest_values(inputs: list[Any], numbers: frozenset[int]) -> bytes:
-    """Of the values of those real inputs that the component's code has read."""
+    """A digest of the values of real inputs that the component's code has read."""
     digest = hashlib.blake2b(digest_size=16)
     with torch._C._DisableTorchDispatch():
         for number in sorted(numbers):

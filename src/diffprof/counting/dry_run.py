@@ -134,16 +134,16 @@ class _DryRun:
         self.steps = StepRecorder(self.roles)
         self.texts = TextRecorder(pipeline)
         self.known = CountedCalls()
-        """Of this run."""
+        """The calls of this run."""
         self.counted = counted
-        """Of this run and those before: only calls that leave nothing behind but a new output."""
+        """The calls of this and earlier runs, limited to calls without side effects."""
         self.costs: dict[tuple[str, str], dict[Cost, Cost]] = {}
         self.executed: dict[int, ExecutedCall] = {}
         self.changes: dict[tuple[int, str], Any] = {}
         """Attributes of modules that the pipeline has set between component calls: switches, processors."""
         self.never_replayed = self.layout.slots_with_state()
         self.replay: ModuleReplay | None = None
-        """Of the component call that is being counted."""
+        """The replay of modules in the current component call."""
 
     def execute(
         self,

@@ -53,7 +53,7 @@ class EqualModules:
             self._is_changed = False
 
     def _number(self, value: Any) -> int:
-        """Of a module, or of an object that one holds."""
+        """The number of a module, or of an object in one."""
         key = id(value)
         if key not in self._numbers:
             self._numbers[key] = None  # what contains itself is not described

@@ -106,7 +106,7 @@ def _norm_mlp(recorder: OperationRecorder, module: Any, args: tuple[Any, ...], k
 
 
 def _attention(recorder: OperationRecorder, module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Of [tokens, batch, heads, size] ("sbhd") or [batch, tokens, heads, size]; the heads of the result are joined."""
+    """Attention on [tokens, batch, heads, size] ("sbhd") or [batch, tokens, heads, size]; joins the output heads."""
     query, key, value = (*args, *(kwargs[f"{name}_layer"] for name in ("query", "key", "value")[len(args) :]))[:3]
     order = (1, 2, 0, 3) if getattr(module, "qkv_format", "sbhd") == "sbhd" else (0, 2, 1, 3)
     query, key, value = (tensor.permute(order) for tensor in (query, key, value))

@@ -72,7 +72,7 @@ def _has_state(modules: Iterable[torch.nn.Module]) -> bool:
 
 
 class Watchers:
-    """Those who look into the modules of a component while it runs: hooks, and processors that keep what they see."""
+    """Observers of the modules of a component: hooks, and processors that store what they see."""
 
     def __init__(self, modules: Sequence[torch.nn.Module]) -> None:
         self._hooks = [hooks for module in modules for hooks in (module._forward_hooks, module._forward_pre_hooks)]

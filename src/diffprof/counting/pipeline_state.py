@@ -20,9 +20,9 @@ class PipelineState:
 
     def __init__(self, pipeline: Any, modules: Iterable[torch.nn.Module], arguments: dict[str, Any]) -> None:
         self._own = _Memory()
-        """Of the pipeline's own objects."""
+        """The state of the pipeline's own objects."""
         self._dtypes: list[tuple[torch.Tensor, torch.dtype]] = []
-        """Of weights without data: a pipeline that casts a component, and not back, casts them in place."""
+        """Dtypes of virtual weights, because a pipeline may cast a component in place and not cast it back."""
         modules = list(modules)
         self._own.remember_object(pipeline)
         for module in modules:
@@ -35,7 +35,7 @@ class PipelineState:
                     self._dtypes.append((weight, weight.dtype))
         self._classes = tuple(dict.fromkeys(map(type, (pipeline, *modules))))
         self._shared = _Memory()
-        """Of what others use too: classes, and all that code reaches which is of no known library."""
+        """The state of shared objects: classes, and everything that code of unknown libraries can reach."""
         foreign = ForeignState(self._shared)
         foreign.follow((pipeline, *modules), (value for value in arguments.values() if callable(value)))
         self.is_of_libraries = foreign.is_empty
@@ -171,7 +171,7 @@ def _holds_the_same(container: Any, before: Any) -> bool:
 
 
 class RandomState:
-    """Of torch, of each GPU in use, of numpy, of Python, and of the generators that were passed as arguments."""
+    """The random state of torch, each GPU in use, numpy and Python, and of generators passed as arguments."""
 
     def __init__(self, arguments: dict[str, Any]) -> None:
         self._torch = torch.get_rng_state()

@@ -284,7 +284,7 @@ def _components(opened: OpenedPipeline, calls: Sequence[Call]) -> dict[str, Comp
 
 
 _SIZES: WeakKeyDictionary[torch.nn.Module, ComponentSize] = WeakKeyDictionary()
-"""Of models that were opened by name, which stay as they are."""
+"""Cached sizes of models that were opened by name, which do not change."""
 
 
 def _size_of_own(model: torch.nn.Module) -> ComponentSize:
@@ -307,7 +307,7 @@ def _computing_dtype(slot: str, model: torch.nn.Module, calls: Sequence[Call]) -
 
 
 PLAIN_DTYPES = {"float32", "float16", "bfloat16", "float64", "int64", "int32", "bool"}
-"""Of models that are built as their configuration says."""
+"""Dtypes of models without quantization."""
 
 
 def _executed_work(slot: str, calls: Sequence[Call]) -> dict[str, Any]:

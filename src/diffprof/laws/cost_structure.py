@@ -84,7 +84,7 @@ class CostStructure:
 
     @cached_property
     def modules(self) -> list[Sequence[int]]:
-        """Of each module the nodes of its path, its class, its number of calls and its operations."""
+        """For each module, the nodes of its path, its class, its number of calls and its operations."""
         return [self.children(module) for module in self.children(self.parts["modules"])]
 
     def module_names(self, fill: Fill) -> list[tuple[str, str, int]]:

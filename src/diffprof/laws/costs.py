@@ -52,7 +52,7 @@ class CostValues:
 
     @property
     def attention_macs(self) -> int:
-        """Of one call."""
+        """MACs of attention in one call."""
         return self._program.value(self._sums.attention_macs)
 
     @cached_property

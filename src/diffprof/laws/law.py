@@ -35,7 +35,7 @@ class Range:
     least: int
     most: int
     multiple: int = 1
-    """Of which it must be a multiple, after `offset` is taken away."""
+    """The number minus `offset` must be a multiple of this."""
     offset: int = 0
 
     def __contains__(self, value: int) -> bool:
@@ -69,11 +69,11 @@ class Domain:
     guidance: tuple[str, ...] = ()
     """The classes of guidance scales, of `GUIDANCE_CLASSES`; empty where the pipeline has none."""
     most_pixels: int | None = None
-    """Of height x width x images; None for any."""
+    """The limit of height x width x images; None for no limit."""
     most_volume: int | None = None
-    """Of height x width x frames of one image or video; None for any."""
+    """The limit of height x width x frames of one image or video; None for no limit."""
     area_multiple: int = 1
-    """Of which height x width must be a multiple: others are padded."""
+    """Height x width must be a multiple of this; other sizes are padded."""
     sizes: tuple[tuple[int, int], ...] = ()
     """The only heights and widths, where the pipeline computes others at one of these; empty for any."""
     least_volume: int | None = None
@@ -133,7 +133,7 @@ class Law:
 
     model: str
     versions: Mapping[str, str]
-    """Of torch, diffusers and transformers: the law was proved with these."""
+    """The versions of torch, diffusers and transformers with which the law was proved."""
     parameters: tuple[str, ...]
     """The names that the pipeline's call has for its arguments."""
     sources: Mapping[str, str]

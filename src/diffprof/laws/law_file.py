@@ -26,7 +26,7 @@ MAGIC = b"diffprof law\n"
 DIGEST_BYTES = 32
 MOST_FILE_BYTES = 4 * 1024 * 1024
 MOST_BYTES = 256 * 1024 * 1024
-"""Of the JSON: a small file can be compressed from any length."""
+"""The limit of the decompressed JSON, because a small file can expand to any length."""
 
 FOLDER = Path(__file__).parent / "data"
 RECORDED = FOLDER / "recorded"

@@ -179,7 +179,7 @@ class _Walker:
         return found
 
     def attention_macs(self, cost: int) -> Polynomial:
-        """Of QKᵀ and AV."""
+        """MACs of QKᵀ and AV."""
         total: Polynomial = {}
         for row in self.children(self.key(cost, "attention")):
             parts = self.children(row)

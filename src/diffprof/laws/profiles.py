@@ -40,7 +40,7 @@ class GivenCall:
     arguments: Mapping[str, Any]
     recommended: tuple[str, ...]
     versions: Mapping[str, str]
-    """Of torch, diffusers and transformers."""
+    """The versions of torch, diffusers and transformers."""
     enable: tuple[str, ...] = ()
     """Switches in the order in which they are asked for."""
     variation: Variation = field(default_factory=Variation)

@@ -20,7 +20,7 @@ class Variable:
 
     @property
     def name(self) -> str:
-        """Such as ``height``, ``floor(height/16)`` or ``ceil(height/32)``: the law is written in these."""
+        """The name in formulas: ``height``, ``floor(height/16)``, ``ceil(height/32)``."""
         inner = self.source + (f"{self.offset:+d}" if self.offset else "")
         if self.divisor == 1:
             return inner

@@ -186,7 +186,7 @@ class ComponentSize:
 
 
 NO_SIZE = ComponentSize(0, 0, {}, ())
-"""Of a component that is another one again."""
+"""The size of a component that is the same object as another one."""
 
 
 def component_size(component: torch.nn.Module) -> ComponentSize:

@@ -94,7 +94,7 @@ def _part(plan: PartPlan, built: Any, model: torch.nn.Module | None, source: str
 
 
 def _differences_of_image_processor(processor: Any) -> dict[str, Any]:
-    """Of the image processor that a processor of texts and images holds."""
+    """The differences of the image processor inside a processor of texts and images."""
     if processor is None:
         return {}
     kind = type(processor)

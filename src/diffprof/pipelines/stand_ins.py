@@ -66,7 +66,7 @@ def is_optional_input(name: str) -> bool:
 
 
 EMBEDDINGS = ("source_embeds", "target_embeds")
-"""Of texts before and after an edit (Pix2Pix Zero): there is no other way to say what they are."""
+"""Embeddings of texts before and after an edit (Pix2Pix Zero), which have no other distinguishing mark."""
 
 NO_INPUTS = ("latents", "embeds", "embeddings", "embeds_mask", "attention_mask", "size", "crop", "scale", "num_frames")
 """How the names of call arguments end that are numbers, or may be given in the place of an input."""

@@ -88,7 +88,7 @@ class Advice(Result):
     """If no option is within the limits: the smallest, and the fastest if that is another one."""
 
     def problems(self) -> Iterator[str]:
-        """Of the goal, and of the options."""
+        """Problems with the goal and the options."""
         options = (self.requested, *self.options, *self.nearest)
         yield from unknown_words("goal", [self.goal], GOALS)
         yield from unknown_words("risk", [option.risk for option in options], RISKS)

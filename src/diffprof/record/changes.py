@@ -71,7 +71,7 @@ class Changes:
 
     @property
     def non_empty(self) -> dict[str, Any]:
-        """Those that are not empty, by name, as plain values."""
+        """The changes that are not empty, by name, as plain values."""
         values = {one.name: getattr(self, one.name) for one in fields(self)}
         return {
             name: dict(value) if isinstance(value, Mapping) else list(value) if isinstance(value, tuple) else value

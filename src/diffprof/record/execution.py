@@ -1,4 +1,4 @@
-"""How a pipeline executed a request, as answers show it: steps, dtype, size and tokens."""
+"""How a pipeline executed a request: steps, dtype, size and tokens."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from diffprof.record.texts import EncodedText
 
 @dataclass(frozen=True)
 class Execution:
-    """How a request is carried out, where it says nothing itself or the pipeline does something else."""
+    """How a request is executed, for what it does not specify or what the pipeline changes."""
 
     steps: tuple[int, ...] = ()
-    """Of each denoising loop, as executed."""
+    """Executed steps of each denoising loop."""
     dtype: str = ""
-    """That was asked for, else that of the denoiser; empty where there is neither."""
+    """The requested dtype, else that of the denoiser; empty if there is neither."""
     computed_size: ComputedSize | None = None
-    """None where the pipeline computes at the size that it makes."""
+    """The size at which the pipeline computes, if it differs from that of the result; else None."""
     texts: tuple[EncodedText, ...] = ()
-    """What text encoders were given."""
+    """The inputs of the text encoders."""
 
 
 def execution_of(profile: Profile) -> Execution:
-    """What the pipeline of a profile made of its request."""
+    """How the pipeline of a profile executed its request."""
     denoisers = [part.dtype for part in profile.components.values() if part.role == "denoiser"]
     return Execution(
         steps=tuple(stage.count for stage in profile.steps.stages),

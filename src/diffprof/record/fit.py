@@ -111,7 +111,7 @@ class Fit(Result):
     """How the pipeline executes the request."""
 
     def problems(self) -> Iterator[str]:
-        """Of the names of stages."""
+        """Problems with the names of stages."""
         return unknown_words("stage", [self.peak.stage, *(stage.stage for stage in self.stages)], STAGES)
 
     def __repr__(self) -> str:

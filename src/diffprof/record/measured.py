@@ -80,7 +80,7 @@ class DevicePoint:
     """The memory of a further device at one moment, where a pipeline uses several."""
 
     device: str
-    """Such as ``cuda:1``."""
+    """The name of the device, such as ``cuda:1``."""
     label: str
     at_ns: int
     allocated_bytes: int | None = None
@@ -114,7 +114,7 @@ class CacheEvent:
     """A lookup in a cache: a hit or a miss."""
 
     cache: str
-    """Such as ``FirstBlockCache``, or the name of a `CacheRecorder`."""
+    """The name of the cache, such as ``FirstBlockCache``, or that of a `CacheRecorder`."""
     hit: bool
     at_ns: int
     step: int | None = None
@@ -176,7 +176,7 @@ class DeviceReading:
     """One sample of a GPU other than the main one. None for values that it does not report."""
 
     device: str
-    """Such as ``cuda:1``."""
+    """The name of the device, such as ``cuda:1``."""
     at_ns: int
     """Since the measurement began."""
     percent: float | None = None
@@ -286,11 +286,11 @@ class Measured:
     other_devices: Mapping[str, Device] = field(default_factory=dict)
     """Further devices than the main one that the pipeline ran on, by name, such as ``cuda:1``."""
     readings: tuple[DeviceReading, ...] = ()
-    """Of those devices, while the calls ran."""
+    """Samples of those devices during the calls."""
     preparation: Mapping[str, str] = field(default_factory=dict)
     """How the pipeline was prepared, as the options of ``diffprof run`` say it: ``{"compile": "regional"}``."""
     ranks: tuple[RankPart, ...] = ()
-    """Of every process, where several made the calls together; everything else is that of rank 0."""
+    """The parts of every process, if several made the calls together; everything else is that of rank 0."""
 
     @property
     def complete(self) -> bool:

@@ -41,7 +41,7 @@ class PredictedTime:
     """Nine of ten measured times are expected to lie between the two."""
     bound_seconds: float
     step_seconds: float
-    """Of one denoising step, with what the pipeline does between the calls; 0 without steps."""
+    """Time of one denoising step, including the pipeline's work between calls; 0 without steps."""
     components: Mapping[str, PredictedComponent]
     limited_by: str
     energy_joules: float | None
@@ -73,7 +73,7 @@ class Prediction(Result):
     """What the pipeline makes of the request."""
 
     def problems(self) -> Iterator[str]:
-        """Of what limits each time, and of what it was fitted to."""
+        """Problems with what limits each time, and with its basis."""
         for time in self.accelerators.values():
             limits = [time.limited_by, *(component.limited_by for component in time.components.values())]
             yield from unknown_words("basis", [time.basis], BASES)

@@ -35,7 +35,7 @@ class Preparation:
     revision: str | None = None
     """A branch, tag or commit of the hub."""
     variant: str | None = None
-    """Such as ``fp16``: of weights that are published in more than one precision."""
+    """The variant, such as ``fp16``, of weights that are published in more than one precision."""
 
     @classmethod
     def create(

@@ -83,14 +83,14 @@ class Operation:
     """linear, convolution, attention, matmul, norm, activation, elementwise, reduction, embedding, ... """
     shapes: OperationShapes
     dtype: str
-    """Of what comes out."""
+    """The dtype of the result."""
     count: int
     work: Work
-    """Of all `count` executions together."""
+    """The work of all `count` executions."""
     known: bool = True
-    """False: there is no formula for this operation; the ledger names it."""
+    """Whether there is a formula for the operation; if not, the ledger names it."""
     strided_bytes: int = 0
-    """Of the bytes read, those of inputs that lie in memory in another order than the one in which they are needed."""
+    """Bytes of inputs that are read in another order than that in memory."""
 
 
 @dataclass(frozen=True)
@@ -238,7 +238,7 @@ class Component(WorkCounts):
     role: str
     """denoiser, text_encoder, image_encoder, vae, controlnet, adapter, safety_checker, pipeline or other."""
     dtype: str
-    """Of most of its MACs; of most of its weights where it has none."""
+    """The dtype of most of its MACs, or of most of its weights if it has no MACs."""
     parameters: int
     """Elements of all parameters, shared ones once."""
     buffers: int
@@ -313,7 +313,7 @@ class Ledger:
 
     executed_ops: int
     known_ops: int
-    """Of the executed ones, those with a formula or known to be data movement."""
+    """Executed operations that have a formula or are known to be data movement."""
     moved_bytes: int
     known_bytes: int
     unknown: Mapping[str, int] = field(default_factory=dict)

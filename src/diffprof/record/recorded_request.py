@@ -36,9 +36,9 @@ class RecordedRequest:
     component: str | None = None
     """The one component that was called by itself; None for the call of a pipeline."""
     method: str | None = None
-    """Of that component, where it is not its forward pass."""
+    """The called method of that component, if it is not its forward pass."""
     inputs: Mapping[str, str] = field(default_factory=dict)
-    """Of that component: by name, the shapes and values that were asked for."""
+    """The requested shapes and values of that component's inputs, by name."""
     assume_defaults: bool = False
     """Whether models without a configuration were to be built from the defaults of their classes."""
 

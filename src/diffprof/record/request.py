@@ -49,9 +49,9 @@ class Request:
     component: str | None = None
     """The one component that is called, by itself and once; all of them in a pipeline's call if None."""
     method: str | None = None
-    """Of that component: what is called, such as ``decode``; its forward pass if None."""
+    """The method of that component to call, such as ``decode``; its forward pass if None."""
     inputs: Mapping[str, str] = field(default_factory=dict)
-    """Of that component: by name, the shape such as ``1x4096x64`` or ``1x77:int64``, or a value."""
+    """The shapes, such as ``1x4096x64`` or ``1x77:int64``, or values of that component's inputs, by name."""
     assume_defaults: bool = False
     """A model of the pipeline whose configuration is missing is built from its class's own defaults."""
     pipeline_defaults: bool = False

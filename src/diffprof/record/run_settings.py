@@ -33,9 +33,9 @@ class RunSettings:
     attention: str = "sdpa"
     compiled: bool = False
     devices: int = 1
-    """Of context parallelism: each computes its part of the sequence."""
+    """Devices for context parallelism, each of which computes its part of the sequence."""
     skip_rate: float = 0.0
-    """Of the denoiser's calls, the share that a cache skips."""
+    """The share of the denoiser's calls that a cache skips."""
     without: tuple[str, ...] = ()
     """Components that are not loaded, as ``from_pretrained(..., safety_checker=None)`` does."""
 

@@ -21,7 +21,7 @@ class EncodedText:
     tokenizer: str | None
     """Slot of the tokenizer that made the tokens; None where that is not known."""
     tokens: tuple[int, ...]
-    """Of each text, without padding."""
+    """The number of tokens of each text, without padding."""
     length: int
     """With padding: what the encoder computes on."""
     is_stand_in: bool = False

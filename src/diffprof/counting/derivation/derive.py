@@ -65,7 +65,7 @@ class _Way:
 
     maker: PieceMaker
     classes: tuple[str, ...]
-    """Of guidance scales."""
+    """The classes of guidance scales."""
     images: Range
     tokens: Range
     steps: Sequence[StepGroup]

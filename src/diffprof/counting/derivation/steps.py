@@ -22,7 +22,7 @@ STEPS = "num_inference_steps"
 ENOUGH = 4
 """Numbers of steps from which a program of several is looked for."""
 MOST_BELOW = 12
-"""Of fewer steps than a program covers, up to so many."""
+"""How many numbers of steps below those of a program get their own programs."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class StepGroup:
     """Numbers of steps that follow one program."""
 
     samples: tuple[int, ...]
-    """Those that it is found from; one, where each number has a program of its own."""
+    """The numbers of steps that it is derived from; a single one if each has its own program."""
     ranges: tuple[Range, ...]
 
 

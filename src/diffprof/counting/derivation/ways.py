@@ -18,9 +18,9 @@ STEP_BASES = ((11, 9, 12, 14), (19, 17, 23, 29))
 """Steps that are sampled: some schedulers behave differently below 15."""
 STEPS_TO_PROVE = (1, 2, 3, 4, 8, 28, 60)
 SINGLE_STEPS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 16, 18, 20, 22, 24, 25, 28, 30, 32, 35, 36, 40, 45, 48, 50)
-"""Those of one form have a program together, others one each, where steps follow no law."""
+"""Numbers of steps for pipelines whose steps follow no law: those of the same form share a program."""
 MOST_SIZED_GROUPS = 4
-"""Of numbers of steps that have programs of all sizes: others have one of the default size."""
+"""How many groups of numbers of steps get programs for all sizes; others only cover the default size."""
 PADDED_CELL, PADDED_AREA = 16, 16 * 16 * 32
 """Some pipelines pad the tokens of an image, each a cell, to a multiple of 32."""
 ONE_IMAGE = Range(1, 1)

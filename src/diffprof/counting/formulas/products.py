@@ -111,13 +111,13 @@ class AttentionShape:
         return self.batch * self.heads * self.query_tokens * self.key_tokens * self.value_size
 
     def softmax_flops(self, scaled: bool = True) -> int:
-        """Of the scores, with their scaling where the same kernel does it."""
+        """FLOPs of the softmax of all scores, including their scaling if the same kernel does it."""
         each = PER_ELEMENT["softmax"] + int(scaled)
         return self.batch * self.heads * self.query_tokens * self.key_tokens * each
 
 
 def attention_shape(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor) -> AttentionShape:
-    """Of tensors laid out [..., heads, tokens, size], as `scaled_dot_product_attention` takes them.
+    """The shape of attention for tensors [..., heads, tokens, size], as `scaled_dot_product_attention` takes them.
 
     The product is over the whole N_q x N_k, also under a causal or other mask: that is what dense kernels are given,
     and it keeps the count independent of the kernel. Grouped-query attention repeats the fewer key heads.

@@ -25,7 +25,7 @@ from diffprof.record.executed_calls import ExecutedOp
 from diffprof.record.tensors import OperationShapes
 
 SCALE_BYTES = 4
-"""Of the scale that each row of a quantized input has."""
+"""Bytes of the scale of each row of a quantized input."""
 
 
 def packed_linear(

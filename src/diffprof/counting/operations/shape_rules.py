@@ -38,7 +38,7 @@ def result_by_rule(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], inf
 
 
 _DTYPES: dict[Any, tuple[torch.dtype, ...]] = {}
-"""Of results, by operation and example."""
+"""Dtypes of results, by operation and example."""
 REMEMBERED_LIMIT = 10_000
 
 Found = tuple[tuple[Any, ...], Sequence[Sequence[int]]]

@@ -61,4 +61,4 @@ GLM = _template(
     image="<|begin_of_image|><|image|><|end_of_image|>",
 )
 PLAIN = _template("", "{{ message['role'] }}: @CONTENT@\n", "{% if add_generation_prompt %}assistant: {% endif %}")
-"""Of a family that is not known."""
+"""The template for an unknown family."""

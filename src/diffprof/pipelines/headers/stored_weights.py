@@ -46,7 +46,7 @@ class StoredWeights:
 
 
 def _is_plain(dtype: str) -> bool:
-    """Of torch, so that loading in another dtype casts it."""
+    """Whether it is a dtype of torch, which loading in another dtype casts."""
     return dtype.startswith(("float", "int", "uint", "bool", "complex"))
 
 

@@ -24,7 +24,7 @@ class WeightFileChoice:
 
     name: str
     variant: str | None = None
-    """Such as ``fp16``: the weights were published in more than one precision."""
+    """The variant, such as ``fp16``, if the weights were published in more than one precision."""
 
     @property
     def is_index(self) -> bool:

@@ -20,7 +20,7 @@ class PackedWeight:
     kind: str
     """The name of the packing: ``nf4``, ``int8``, ``float8_e4m3fn``, ``Q4_K``..."""
     shape: tuple[int, ...]
-    """Of the weight that it stands for."""
+    """The shape of the unpacked weight."""
     stored_bytes: int
     """Packed data, scales, zero points and tables."""
     product_dtype: torch.dtype | None = None

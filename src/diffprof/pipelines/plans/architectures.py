@@ -23,7 +23,7 @@ class MisfitError(RequestError):
         super().__init__(message)
         self.slot = slot
         self.names = names
-        """Of the weights in the file, as the model would call them."""
+        """Names of the weights in the file, as in the model."""
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ WIDTHS = re.compile(
 """Keys of a denoiser's configuration that say how wide the texts and images are that it takes."""
 
 CHANNELS = ("in_channels", "out_channels", "latent_channels")
-"""Those that say which autoencoder it works with."""
+"""The keys of a denoiser's configuration that determine its autoencoder."""
 
 
 def with_assumed_parts(blueprint: Blueprint, dispensable: frozenset[str], assumptions: list[str]) -> Blueprint:

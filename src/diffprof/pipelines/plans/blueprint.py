@@ -58,7 +58,7 @@ class Blueprint:
     """The module of the model's repository that is said to have the pipeline's class; it is never imported."""
     assumptions: tuple[str, ...] = ()
     blocks: str | None = None
-    """Of a modular pipeline: the class of its blocks; None for the usual ones of the pipeline's class."""
+    """The class of a modular pipeline's blocks; None for the defaults of the pipeline's class."""
     stored: Mapping[str, StoredWeights] = field(default_factory=dict)
     """By slot, the weights that files hold, where there are any."""
     assume_defaults: bool = False

@@ -13,13 +13,14 @@ DEEPEST = 64
 LONGEST_NAME = 200
 """Characters of a component, a library or a class: each becomes part of a path."""
 LARGEST_NUMBER = 2**40
-"""Of anything: vocabularies, pixels and rotary bases lie far below."""
+"""The largest number in a configuration; vocabularies, pixels and rotary bases are far smaller."""
 MOST_REPETITIONS = 1_000_000
-"""Of what is counted in a configuration. Libraries make lists of such lengths; models have hundreds."""
+"""The largest count in a configuration, such as that of layers. Libraries create lists of this length; models have
+hundreds."""
 MOST_TIMESTEPS = 100_000
 """A scheduler makes a table of them, one by one. Published ones have 1,000."""
 MOST_NEW_TOKENS = 2_000
-"""That a language model writes, one call for each. Published pipelines let it write 8 to 512."""
+"""The most tokens that a language model generates, one call for each. Published pipelines generate 8 to 512."""
 MOST_ITEMS = 2_000_000
 """Values of one file."""
 LONGEST_TEXT = 2_000_000

@@ -32,7 +32,7 @@ CONFIG_FILES = (
     "tokenizer_config.json",
 )  # fmt: skip
 TEXT_CONFIG_FILES = ("tokenizer_config.json", "preprocessor_config.json", "processor_config.json")
-"""Those of tokenizers and processors, which may lie next to the configuration of a model."""
+"""Configuration files of tokenizers and processors, which may be next to the configuration of a model."""
 
 
 def from_folder(folder: Path, name: str, source: str = "folder", fetch: FetchPart | None = None) -> Blueprint:

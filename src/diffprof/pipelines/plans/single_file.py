@@ -84,7 +84,7 @@ def from_file(file: Path, name: str, config: str | None, open_model: OpenModel) 
 
 
 def _computing_dtype(stored: Mapping[str, StoredWeights], parts: Mapping[str, PartPlan], usual: str) -> str:
-    """That of the denoiser's weights; a VAE or a text encoder by itself does not say how the pipeline is run."""
+    """The dtype of the denoiser's weights; a VAE or a text encoder alone does not determine that of the pipeline."""
     denoisers = [weights for slot, weights in stored.items() if _kind(parts[slot]) == DENOISER]
     if not denoisers:
         return usual
@@ -160,7 +160,7 @@ def _identify(file: Path, header: WeightHeader, groups: list[_Group], open_model
 
 
 def _tied_elements(weights: StoredWeights) -> int:
-    """Of a table of words that T5 has under two names, and that some files hold twice."""
+    """Elements of T5's embedding table, which has two names, and which some files contain twice."""
     names = ("shared.weight", "encoder.embed_tokens.weight")
     both = [weights.tensors[name] for name in names if name in weights.tensors]
     return both[0].elements if len(both) > 1 and both[0].shape == both[1].shape else 0

@@ -87,7 +87,7 @@ class PruneResult:
 
     runs: int
     size_bytes: int
-    """Of their profiles and images."""
+    """Bytes of their profiles and images."""
     left: int
 
 

@@ -26,7 +26,7 @@ OPTIONAL = (
     "peak_memory_bytes",
 )
 LARGEST = 10**60
-"""Of any number of a row."""
+"""The largest number in a row."""
 
 
 def kept_run(row: Sequence[Any]) -> KeptRun | None:
