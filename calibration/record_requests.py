@@ -44,7 +44,7 @@ def record(name: str) -> None:
     begun = time.process_time()
     RECORDED.mkdir(exist_ok=True)
     try:
-        law = record_requests(name, advised_requests(name))
+        law = record_requests(name, [*advised_requests(name), *common_requests(name)])
     except (DiffprofError, RecursionError, MemoryError) as error:
         outcome = str(error)
     else:
@@ -67,6 +67,23 @@ def advised_requests(name: str) -> list[Request]:
     requests += [
         rewrite(request) for rewrite in tiled if rewrite for request in requests[1:] if TILING not in request.enable
     ]
+    return [request for request in requests if not _is_answered(request)]
+
+
+COMMON = {
+    "flux.1-dev": [
+        *({"height": side, "width": side} for side in (256, 320, 384)),
+        *({"num_images_per_prompt": number} for number in (2, 3, 8)),
+    ],
+    "flux.1-schnell": [{"num_images_per_prompt": number} for number in (2, 3, 8)],
+    "wan2.1-t2v-14b": [{"height": 480, "width": 832, "num_frames": number} for number in (33, 49, 81)],
+}
+"""What people ask of well known models, and their laws leave out."""
+
+
+def common_requests(name: str) -> list[Request]:
+    """These requests with the recommended settings, as far as no law answers them."""
+    requests = [add_recommended(Request.create(name, arguments)) for arguments in COMMON.get(name, ())]
     return [request for request in requests if not _is_answered(request)]
 
 
