@@ -18,6 +18,7 @@ from diffprof.app.background import stop_all
 from diffprof.app.downloads import PAGE, Downloads
 from diffprof.app.layout import build_page
 from diffprof.app.setup import Setup
+from diffprof.app.streams import StreamWatch
 from diffprof.app.uploads import LARGEST_UPLOAD, UploadLimit
 from diffprof.errors import RequestError
 
@@ -67,6 +68,7 @@ def application(setup: Setup) -> Any:
     blocks = build_page(setup, downloads)
     # Otherwise Gradio accepts a path of this machine as an upload.
     blocks.has_launched = True
+    app.add_middleware(StreamWatch, queue=blocks._queue)
     return gradio.mount_gradio_app(
         app, blocks, path="/", show_error=False, max_file_size=LARGEST_UPLOAD, footer_links=[],
         ssr_mode=False, mcp_server=False, pwa=False, enable_monitoring=False, theme=create_theme(),
