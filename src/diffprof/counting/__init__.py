@@ -1,1 +1,1 @@
-"""The dry run: what every operation of a generation costs, without weights and without computing."""
+"""The dry run: count what every operation of a generation costs, without weights and without computing."""

@@ -1,4 +1,4 @@
-"""Counts a call as it was requested, and if the pipeline refuses it, with the inputs it says it needs."""
+"""Count a call as requested; if the pipeline refuses it, add the inputs that it needs."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ def count(
     progress: Progress | None,
     counted: CountedCalls | None = None,
 ) -> tuple[DryRunResult, dict[str, Any]]:
-    """The dry run and the stand-ins that it used. Inputs that may be left out are supplied only when it fails without.
+    """Return the dry run and the stand-ins that it used. Optional inputs are supplied only if the call needs them.
 
-    The error of a call that works in no way is that of the attempt which came furthest; of those that came equally far
-    it is the first, so that of the call as it was asked for.
+    If no attempt succeeds, the error of the attempt that got furthest is raised; if several got equally far, that of
+    the first, which is closest to the request.
     """
     search = _Search(pipeline, call)
     while attempt := search.next_attempt():
@@ -46,11 +46,11 @@ def count(
                 _with_tiling(pipeline, prepare, is_tiled),
                 progress,
                 large_values=TRUTH in attempt.needs,
-                # A call of a pipeline that is tiled, or is told other values, is another one.
+                # A call of a pipeline with tiling, or with other assumed values, is a different call.
                 counted=None if attempt.needs else counted,
             )
         except OutOfMemoryError:
-            raise  # another input might need less: the answer must not depend on the memory that there is
+            raise  # no retry: the answer must not depend on the available memory
         except PipelineError as error:
             search.learn_from(attempt, error)
         else:
@@ -60,13 +60,13 @@ def count(
 
 class _Attempt(NamedTuple):
     inputs: frozenset[str]
-    """Names of optional inputs that are supplied."""
+    """Names of the optional inputs that are supplied."""
     needs: frozenset[str]
-    """What else the call cannot do without: `TILING`, `TRUTH`."""
+    """Other requirements of the call: `TILING`, `TRUTH`."""
 
 
 class _Search:
-    """Which inputs to try next, after what went wrong with those before."""
+    """Chooses the inputs to try next from the failures so far."""
 
     def __init__(self, pipeline: Any, call: CallArguments) -> None:
         self.pipeline = pipeline
@@ -87,11 +87,11 @@ class _Search:
         return None
 
     def learn_from(self, attempt: _Attempt, error: PipelineError) -> None:
-        """Put what this failure suggests at the head of the queue, or give up where no input can help."""
+        """Put the inputs that this failure suggests at the head of the queue, or give up if no input can help."""
         inputs = attempt.inputs
         line = progress_of(self.pipeline, error)
         missing = missing_inputs(self.pipeline, error, [name for name in self.optional if name not in inputs])
-        # At the same line, one that lacks nothing any more came further.
+        # Of two failures at the same line, the one without missing inputs got further.
         reached = (line, not missing)
         if self.furthest is None or (reached > self.furthest[0] and not _is_same_refusal(error, self.furthest[1])):
             self.furthest = (reached, error)
@@ -99,7 +99,7 @@ class _Search:
         self.first_failure = self.first_failure or failure
         is_unchanged = failure == self.first_failure
         new_needs = _needs_of(self.pipeline, error) - self.needs
-        # Where all inputs together change nothing, none of them does: a model's layers do not fit each other.
+        # If all inputs together change nothing, no single one does: the layers of a model do not fit together.
         if _has_outdated_model(error) or (self.common and inputs >= self.common and is_unchanged):
             self.queue = []
         elif new_needs:
@@ -114,23 +114,23 @@ class _Search:
 
 
 def _is_same_refusal(error: PipelineError, other: PipelineError) -> bool:
-    """Whether both say the same of other numbers, of which only the first call's are those that were requested."""
+    """Whether two errors differ only in their numbers; only those of the first call were requested."""
     without_numbers = [re.sub(r"\d+", "0", str(one)) for one in (error, other)]
     return without_numbers[0] == without_numbers[1]
 
 
 def _has_outdated_model(error: PipelineError) -> bool:
-    """Whether the pipeline asks a model for what its class does not have: no input changes that."""
+    """Whether the pipeline uses an attribute that the class of a model lacks; no input changes that."""
     cause = error.__cause__
     return isinstance(cause, AttributeError) and isinstance(cause.obj, torch.nn.Module)
 
 
 def _needs_of(pipeline: Any, error: PipelineError) -> frozenset[str]:
-    """What a call needs that is not an input."""
+    """Return the requirements of a call that are not inputs."""
     cause = error.__cause__
     if isinstance(cause, NotImplementedError) and "tiling" in str(error) and has_feature(pipeline, TILING):
         return frozenset({TILING})
-    # Code that is sure of its values checks them: what is not known is true then.
+    # Code that checks its values expects them to be valid, so unknown values are taken as true.
     return frozenset({TRUTH}) if isinstance(cause, AssertionError) else frozenset()
 
 
@@ -138,7 +138,7 @@ ENABLED = f"{TILING} was enabled: the pipeline does not work without it"
 
 
 def _supply(pipeline: Any, call: CallArguments, names: frozenset[str]) -> dict[str, Any]:
-    """Stand-ins for these inputs; none for one that is made of parts which this pipeline does not have."""
+    """Return stand-ins for these inputs, except for those that need components which this pipeline does not have."""
     supplied = {}
     for name in call.on_refusal:
         if name in names:
@@ -148,7 +148,7 @@ def _supply(pipeline: Any, call: CallArguments, names: frozenset[str]) -> dict[s
 
 
 def _next_attempts(tried: frozenset[str], missing: list[str], optional: Sequence[str]) -> list[frozenset[str]]:
-    """Which inputs to supply after a failure: those it lacked, the usual ones, all common ones, or a single one."""
+    """Return the inputs to supply after a failure: the missing ones, the usual ones, all common ones or one."""
     together = [tried | {name} for name in missing if name not in tried]
     usual = frozenset(optional) & USUAL_INPUTS
     if tried:

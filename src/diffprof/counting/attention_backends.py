@@ -1,4 +1,4 @@
-"""Catches attention at the call of a backend, so that the count does not depend on which backend would run."""
+"""Intercept attention at the call of a backend, so that the count does not depend on the backend."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from diffprof.pipelines.patching import Patches
 
 
 def catch_attention_backends(patches: Patches, mode: VirtualMode) -> None:
-    """diffusers' registered backends (native, flash, varlen, sage, xformers, flex, hub kernels) and bare kernels."""
+    """Intercept diffusers' backends (native, flash, varlen, sage, xformers, flex, hub kernels) and bare kernels."""
     from diffusers.models import attention_dispatch
 
     registry = attention_dispatch._AttentionBackendRegistry
@@ -37,7 +37,7 @@ BARE_KERNELS = {
     "torch.nn.attention.flex_attention": ("flex_attention",),
     "transformers.integrations.flash_attention": ("_flash_attention_forward",),
 }
-"""Kernels that processors call without diffusers' registry, where their packages are installed."""
+"""Kernels that processors call without diffusers' registry, if their packages are installed."""
 
 HEADS_FIRST = frozenset({"flex_attention", "sageattn"})
 """Kernels that take [batch, heads, tokens, size] by default; the others take [batch, tokens, heads, size]."""
@@ -67,7 +67,7 @@ def _wrap_backend(mode: VirtualMode, backend: Callable[..., Any]) -> Callable[..
 
 
 def _argument(given: Mapping[str, Any], *names: str) -> Any:
-    """The argument that a kernel has under the first of these names that it knows; None where it has none."""
+    """Return a kernel's argument under the first of these names that it has; None if it has none of them."""
     return next((given[name] for name in names if name in given), None)
 
 
@@ -84,7 +84,7 @@ def _attend(
 
 
 def _context_parallel(config: Any) -> tuple[int, int] | None:
-    """The degrees of Ulysses and ring attention that the tokens are spread with; None where they are not."""
+    """Return the degrees of Ulysses and ring attention; None without context parallelism."""
     context = getattr(config, "context_parallel_config", None)
     degrees = getattr(context, "ulysses_degree", None) or 1, getattr(context, "ring_degree", None) or 1
     return degrees if max(degrees) > 1 else None
@@ -93,15 +93,15 @@ def _context_parallel(config: Any) -> tuple[int, int] | None:
 def _attend_in_parallel(
     mode: VirtualMode, query: Any, key: Any, value: Any, mask: Any, causal: bool, ulysses: int, ring: int
 ) -> torch.Tensor:
-    """What one rank computes of attention [batch, tokens, heads, size], of which it holds a part of the tokens.
+    """Count the part of attention [batch, tokens, heads, size] that one rank computes from its part of the tokens.
 
-    Ulysses exchanges tokens for heads: each rank attends with all tokens of its group and a part of the heads. In a
-    ring it attends with the keys and values of one rank after the other, which it has gathered.
+    Ulysses exchanges tokens for heads: each rank attends with all tokens of its group and part of the heads. In a ring,
+    a rank attends to the gathered keys and values of one rank after the other.
     """
     recorder = mode.recorder
     for tensor in (query, key, value) if ulysses > 1 else ():
         add_collective(recorder, "all_to_all_single", [tensor], [tensor])
-    if mask is not None and ulysses > 1 and mask.shape[-1] == key.shape[1]:  # that of the rank's own tokens
+    if mask is not None and ulysses > 1 and mask.shape[-1] == key.shape[1]:  # the mask of the rank's own tokens
         gathered_mask = _virtual((*mask.shape[:-1], mask.shape[-1] * ulysses), mask.dtype)
         add_collective(recorder, "all_gather", [mask], [gathered_mask])
         mask = gathered_mask
@@ -118,7 +118,7 @@ def _attend_in_parallel(
 
 
 def _exchange(tensor: torch.Tensor, ranks: int) -> torch.Tensor:
-    """All tokens of a group of ranks, and this rank's part of the heads; the last part may be padded."""
+    """Return all tokens of a group of ranks, with this rank's part of the heads; the last part may be padded."""
     batch, tokens, heads, size = tensor.shape
     return _virtual((batch, tokens * ranks, -(-heads // ranks), size), tensor.dtype)
 

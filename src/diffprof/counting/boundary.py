@@ -1,4 +1,4 @@
-"""What crosses the boundary of a component: its inputs, which distinguish its calls, and its outputs."""
+"""The inputs and outputs of component calls; the inputs distinguish the calls."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ def leaves(value: Any) -> list[Any]:
 
 
 def is_replayable(value: Any) -> bool:
-    """May a call with these inputs be replayed? Not when it is handed an object that can keep state."""
+    """Whether a call with these inputs may be replayed: not if one of them is an object that can keep state."""
     return all(isinstance(leaf, (torch.Tensor, *PLAIN)) for leaf in leaves(value))
 
 
 def signature(value: Any) -> Any:
-    """Shapes, dtypes and plain values: what a call's cost depends on."""
+    """Return the shapes, dtypes and plain values that the cost of a call depends on."""
     if isinstance(value, torch.Tensor):
         return (tuple(value.shape), value.dtype)
     if isinstance(value, Mapping):
@@ -51,18 +51,18 @@ def signature(value: Any) -> Any:
         return (Image, value.mode, value.size)
     if isinstance(value, numpy.ndarray):
         return (value.shape, value.dtype)
-    # A method, or a lambda in the call, is a new object each time: its code is what stays.
+    # A method or a lambda is a new object in each call; only its code stays the same.
     return id(getattr(value, "__code__", value))
 
 
 Copies = list[tuple[torch.Tensor, torch.Tensor]]
-"""Virtual tensors, and what the pipeline is given instead."""
+"""Virtual tensors, each with the copy that the pipeline gets."""
 
 
 def with_real_zeros(value: Any, copies: Copies | None = None, inputs: Sequence[Any] = ()) -> Any:
-    """An output for the pipeline: small virtual tensors become writable zeros, in copies of whatever holds them.
+    """Convert an output for the pipeline: small virtual tensors become writable zeros, and their containers are copied.
 
-    Each virtual tensor and its copy are appended to `copies`. Of `inputs` that are handed back there are no copies.
+    Each virtual tensor and its copy are appended to `copies`. `inputs` that are returned unchanged are not copied.
     """
     return _Copying([] if copies is None else copies, {id(leaf) for leaf in inputs}).copy(value)
 
@@ -97,7 +97,7 @@ class _Copying:
 
 
 def _holds_tensors(value: Any) -> bool:
-    """Distributions, caches and the like of diffusers and transformers; never modules or arbitrary objects."""
+    """Whether it is a container of diffusers or transformers, such as a distribution or a cache; never a module."""
     library = type(value).__module__.split(".")[0]
     return (
         library in ("diffusers", "transformers")
@@ -109,7 +109,7 @@ def _holds_tensors(value: Any) -> bool:
 def tensor_inputs(
     function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]
 ) -> tuple[TensorInput, ...]:
-    """The arguments of a call that are tensors or hold some, by the names of the function's parameters."""
+    """Return the arguments of a call that are or contain tensors, by the names of the function's parameters."""
     named = [*zip(parameter_names(function), args, strict=False), *kwargs.items()]
     inputs = [(name, [leaf for leaf in leaves(value) if isinstance(leaf, torch.Tensor)]) for name, value in named]
     return tuple(
@@ -121,17 +121,17 @@ def tensor_inputs(
 
 @cache
 def parameter_names(function: Callable[..., Any]) -> tuple[str, ...]:
-    """The names of a method's parameters after the first, also through a decorator that hides them."""
+    """Return the names of a method's parameters after the first, even if a decorator hides them."""
     function = inspect.unwrap(function)
     hidden = [cell.cell_contents for cell in getattr(function, "__closure__", None) or ()]
     wrapped = [value for value in hidden if inspect.isfunction(value)]
     if inspect.signature(function).parameters.keys() == {"self", "args", "kwargs"} and len(wrapped) == 1:
-        return parameter_names(wrapped[0])  # a decorator that does not say what it wraps
+        return parameter_names(wrapped[0])  # a decorator without `__wrapped__`
     return tuple(inspect.signature(function).parameters)[1:]
 
 
 def output_sizes(output: Any) -> dict[str, int]:
-    """Height, width and frames of the image or video that a pipeline returned; empty when it is neither."""
+    """Return height, width and frames of the image or video that a pipeline returned; empty for other outputs."""
     if type(output).__name__ == "PipelineState":
         output = modular_result(output)
     if isinstance(output, Mapping) and "audios" in output:
@@ -159,10 +159,10 @@ def _sizes(height: int, width: int, frames: int | None) -> dict[str, int]:
 
 
 def modular_result(state: Any) -> tuple[Any, ...]:
-    """The result of a modular pipeline, among all that its blocks left behind."""
+    """Return the result of a modular pipeline from its final state."""
     return tuple(state.values[name] for name in RESULTS if state.values.get(name) is not None)[:1] or (None,)
 
 
 RESULTS = ("videos", "video", "frames", "images", "image")
 COLOURS = (1, 3)
-"""Channels of an image; latents have others."""
+"""Numbers of channels of an image; latents have others."""

@@ -1,4 +1,4 @@
-"""Keeps opening and counting a model within limits of memory and time, whatever its files ask for."""
+"""Limit the memory and time for opening and counting a model, whatever its files contain."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from diffprof.settings.work_limits import WorkLimits
 
 @contextlib.contextmanager
 def within_limits(what: str, limits: WorkLimits) -> Iterator[None]:
-    """Limit the memory and time of what runs inside; the error names `what`.
+    """Limit the memory and time of the block; errors name `what`.
 
-    The system enforces the memory, on Linux. The libraries must have been imported before.
+    On Linux, the operating system enforces the memory limit. The libraries must have been imported before.
     """
     with time_limit(what, limits.seconds, limits.ends_process), _memory_limit(what, limits.memory_bytes):
         yield
@@ -42,7 +42,7 @@ def _memory_limit(what: str, memory_bytes: int | None) -> Iterator[None]:
 
 
 class _LimitOfTheProcess:
-    """The system's limit of memory, which all threads share: it is lifted when the last of them is done."""
+    """The memory limit of the process, which all threads share; the last thread to finish lifts it."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -66,7 +66,7 @@ class _LimitOfTheProcess:
                 self._apply()
 
     def was_below(self, data_bytes: int) -> bool:
-        """Whether the process already has a stricter limit, which stays."""
+        """Whether the process already has a stricter limit, which stays in force."""
         import resource
 
         with self._lock:
@@ -74,7 +74,7 @@ class _LimitOfTheProcess:
         return soft != resource.RLIM_INFINITY and soft <= data_bytes
 
     def _apply(self) -> None:
-        """Give the most that one of the threads may take."""
+        """Apply the highest limit of all threads."""
         import resource
 
         soft, hard = self._before
@@ -85,7 +85,7 @@ _LIMIT_OF_THE_PROCESS = _LimitOfTheProcess()
 
 
 def _data_bytes() -> int | None:
-    """The memory that the process holds for data, as the kernel counts it for the limit; None where it does not say."""
+    """Return the size of the process's data segment, which is limited; None if the system does not report it."""
     if sys.platform != "linux":
         return None
     try:
@@ -96,7 +96,7 @@ def _data_bytes() -> int | None:
 
 
 def _is_memory_exhausted(error: BaseException) -> bool:
-    """Whether an error, or one that it was made of, says that there was no memory left."""
+    """Whether an error, or one of its causes, says that memory is exhausted."""
     from diffprof.pipelines.failures import is_out_of_memory
 
     seen: set[int] = set()

@@ -1,7 +1,7 @@
-"""Communication between the ranks of a distributed run: counted by its bytes, and never carried out in a dry run.
+"""Communication between the ranks of a distributed run: in a dry run its bytes are counted, and nothing is sent.
 
-A rank that communicates waits for all others, which may not be in a dry run. What a collective gives back has the right
-shape; where its input has values, every rank is taken to have the same.
+A rank that communicates waits for all others, which may not be in a dry run. Results of collectives have the right
+shape; if the input has values, all ranks are assumed to have the same values.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ EAGER = (
 
 
 def catch_collectives(patches: Patches, recorder: OperationRecorder) -> None:
-    """Catch communication where it is called; only programs that have set up `torch.distributed` have any."""
+    """Intercept collectives where they are called; only programs that have initialized `torch.distributed` use them."""
     distributed: Any = sys.modules.get("torch.distributed")
     if distributed is None or not distributed.is_available() or not distributed.is_initialized():
         return
@@ -45,9 +45,9 @@ def catch_collectives(patches: Patches, recorder: OperationRecorder) -> None:
 
 
 def _refuse_uneven_parts(patches: Patches) -> None:
-    """Where ranks hold different numbers of tokens, only communication would tell how many another one has."""
+    """Refuse unequal parts: with them, a rank learns only by communication how many tokens the others have."""
     sharder = getattr(sys.modules.get("diffusers.hooks.context_parallel"), "PartitionAnythingSharder", None)
-    if sharder is None:  # nothing is split like that
+    if sharder is None:  # not in use
         return
     original, thread = vars(sharder)["shard_anything"].__func__, threading.get_ident()
 
@@ -55,7 +55,7 @@ def _refuse_uneven_parts(patches: Patches) -> None:
         tokens, ranks = tensor.shape[dim], mesh.size()
         if tokens % ranks and threading.get_ident() == thread:
             raise UncountableError(
-                f"{tokens} tokens are split into {ranks} unequal parts: what a rank computes then depends on the others"
+                f"{tokens} tokens are split into {ranks} unequal parts, so a rank's work depends on the other ranks"
             )
         return original(owner, tensor, dim, mesh)
 
@@ -66,7 +66,7 @@ def _eager(recorder: OperationRecorder, name: str, original: Callable[..., Any])
     def communicate(*args: Any, **kwargs: Any) -> None:
         tensors = [value for value in _flatten((args, tuple(kwargs.values()))) if isinstance(value, torch.Tensor)]
         if tensors:
-            # Outputs come first, as many as there are ranks; what is sent comes last.
+            # The outputs come first, one for each rank; the tensor to send comes last.
             add_collective(recorder, name, tensors[-1:], tensors[:-1] or tensors)
         if name in GATHERING and not any(tensor.is_meta for tensor in tensors):
             for output in tensors[:-1]:
@@ -77,7 +77,7 @@ def _eager(recorder: OperationRecorder, name: str, original: Callable[..., Any])
 
 
 GATHERING = ("all_gather", "gather")
-"""Functions that fill a tensor for each rank with what it sends."""
+"""Functions that fill one tensor for each rank."""
 
 
 def _functional(
@@ -101,7 +101,7 @@ def _functional(
 def add_collective(
     recorder: OperationRecorder, name: str, sent: list[torch.Tensor], received: list[torch.Tensor]
 ) -> None:
-    """Count one: the bytes that this rank puts in are read, those that it has afterwards are written."""
+    """Count a collective: bytes that this rank sends are read, bytes that it receives are written."""
     shapes = OperationShapes(*(tuple(tuple(tensor.shape) for tensor in tensors) for tensors in (sent, received)))
     read, written = (sum(tensor.numel() * tensor.element_size() for tensor in tensors) for tensors in (sent, received))
     recorder.add(ExecutedOp(name, kinds.MOVEMENT, shapes, dtype_text(sent[0]), 0, 0, read, written))
@@ -153,4 +153,4 @@ FUNCTIONAL: dict[str, Callable[..., tuple[int, ...]]] = {
     "broadcast": _same,
     "permute_tensor": _same,
 }
-"""Functions of torch's functional collectives, with the shape that they give back."""
+"""Functions of torch's functional collectives, with the shapes of their results."""

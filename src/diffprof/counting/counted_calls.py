@@ -1,4 +1,4 @@
-"""Component calls that a dry run has counted, and may replay."""
+"""Component calls that were counted in a dry run and may be replayed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from diffprof.record.profile import Cost
 
 @dataclass
 class CountedCall:
-    """A component call that was counted: what it cost, what it gave back, and what that depends on."""
+    """A counted component call: its cost, its output, and the inputs that these depend on."""
 
     cost: Cost
     executed: ExecutedCall
@@ -28,13 +28,13 @@ class CountedCall:
 
 
 class CountedCalls:
-    """Component calls that were counted in one or several dry runs of one pipeline."""
+    """Component calls that were counted in one or more dry runs of a pipeline."""
 
     def __init__(self) -> None:
         self.known: dict[Any, list[CountedCall]] = {}
         self._used: set[Any] = set()
         self.state: PipelineState | None = None
-        """The pipeline as it is before and after every run."""
+        """The state of the pipeline before and after each run."""
         self.layout: PipelineLayout | None = None
         """The layout of the pipeline during a run."""
         self._is_renewed = False
@@ -51,13 +51,13 @@ class CountedCalls:
         return None
 
     def forget_unused(self) -> None:
-        """Forget the calls that were neither made nor replayed since the last time."""
+        """Forget calls that were neither counted nor replayed since the last time."""
         self.known = {key: calls for key, calls in self.known.items() if key in self._used}
         self._used = set()
         self._is_renewed = False
 
     def state_of(self, pipeline: Any, arguments: dict[str, Any]) -> PipelineState:
-        """The state of the pipeline before a run; of what is its own, nothing has changed since the last one."""
+        """Return the state of the pipeline before a run; its own objects have not changed since the last run."""
         if self.state is None or not (self._is_renewed or self.state.renew(arguments)):
             modules = [module for part in components_of(pipeline).values() for module in part.modules()]
             self.state = PipelineState(pipeline, modules, arguments)
@@ -65,18 +65,18 @@ class CountedCalls:
         return self.state
 
     def forget_changes(self) -> None:
-        """The pipeline was put back."""
+        """Forget the changes of a run, after the pipeline was restored."""
         if self.layout is not None:
             self.layout.equal_modules.forget_if_changed()
 
     def layout_of(self, pipeline: Any) -> PipelineLayout:
-        """Where the modules of the pipeline are, now that it is prepared for its run as for each of them."""
+        """Return where the modules of the pipeline are; it is prepared in the same way for every run."""
         self.layout = self.layout or PipelineLayout(pipeline)
         return self.layout
 
 
 def digest_values(inputs: list[Any], numbers: frozenset[int]) -> bytes:
-    """A digest of the values of real inputs that the component's code has read."""
+    """Return a digest of the values of real inputs that the component's code has read."""
     digest = hashlib.blake2b(digest_size=16)
     with torch._C._DisableTorchDispatch():
         for number in sorted(numbers):
@@ -88,7 +88,7 @@ def digest_values(inputs: list[Any], numbers: frozenset[int]) -> bytes:
 
 
 def shares_storage(inputs: list[Any], outputs: list[Any]) -> bool:
-    """Whether a call hands back what it was given, which lives only as long as the run."""
+    """Whether an output of a call shares memory with an input, which lives only as long as the run."""
     given, made = (_storages(values) for values in (inputs, outputs))
     return not given.isdisjoint(made)
 

@@ -1,4 +1,4 @@
-"""Runs a pipeline's own ``__call__`` on virtual weights and records what every component call costs."""
+"""Run a pipeline's own ``__call__`` on virtual weights and record what every component call costs."""
 
 from __future__ import annotations
 
@@ -53,24 +53,24 @@ from diffprof.record.texts import EncodedText
 
 @dataclass(frozen=True)
 class DryRunResult:
-    """What a dry run executed, in order."""
+    """The result of a dry run, in the order of execution."""
 
     calls: tuple[Call, ...]
     stages: tuple[Stage, ...]
     outside: Cost
-    """What the pipeline's own code did outside of any component."""
+    """The cost of the pipeline's own code outside of components."""
     assumptions: tuple[str, ...]
     sizes: dict[str, int]
-    """Height, width and frames of what came out."""
+    """Height, width and frames of the output."""
     computed_size: ComputedSize | None = None
-    """Where the pipeline computes at another size than that of what came out."""
+    """The size that the pipeline computes at, if the output has another."""
     texts: tuple[EncodedText, ...] = ()
     executed: Mapping[int, ExecutedCall] = field(default_factory=dict)
-    """By the identity of each distinct cost: the single operations that it is made of."""
+    """The single operations of each distinct cost, by the `id` of the cost."""
     call_stages: tuple[int | None, ...] = ()
     """The number of the stage that each call belongs to."""
     decoded: Mapping[str, int] = field(default_factory=dict)
-    """Height and width of what the VAE put out last."""
+    """Height and width of the last output of the VAE."""
 
 
 def dry_run(
@@ -82,12 +82,12 @@ def dry_run(
     large_values: bool = False,
     counted: CountedCalls | None = None,
 ) -> DryRunResult:
-    """Call the pipeline with these arguments, without computing anything; it is left exactly as it was.
+    """Call the pipeline with these arguments without computing anything, and leave it exactly as it was.
 
     `prepare` is called first and may change the pipeline. `changes` is called with the pipeline and its `Patches`,
-    after those of the dry run itself. Everything is restored afterwards. With `large_values`, code that decides by
-    values which depend on weights is given large ones instead of zeros. Component calls that were `counted` by a dry
-    run of the same pipeline before are not counted again.
+    after those of the dry run itself. Everything is restored afterwards. With `large_values`, code that branches on
+    values which depend on weights gets large ones instead of zeros. Component calls in `counted`, from an earlier dry
+    run of the same pipeline, are not counted again.
     """
     autocast = environment_patches.autocast_around(pipeline)
     with (
@@ -113,7 +113,7 @@ def dry_run(
 
 
 def identity(value: Any) -> int:
-    """The identity of an object; all hook registries without hooks are the same."""
+    """Return the identity of an object; all hook registries without hooks have the same one."""
     return 0 if type(value).__name__ == "HookRegistry" and not value.hooks else id(value)
 
 
@@ -130,7 +130,7 @@ class _DryRun:
         self.calls: list[Call] = []
         self.sizes: dict[str, int] = {}
         self.decoded: dict[str, int] = {}
-        """Height and width of what the VAE put out last."""
+        """Height and width of the last output of the VAE."""
         self.steps = StepRecorder(self.roles)
         self.texts = TextRecorder(pipeline)
         self.known = CountedCalls()
@@ -196,7 +196,7 @@ class _DryRun:
         )
 
     def _computed_size(self) -> ComputedSize | None:
-        """Some pipelines compute at a size the model knows and resize the image afterwards."""
+        """Return the size that the pipeline computes at, if it then resizes the image."""
         sides = [sizes.get(side) for sizes in (self.decoded, self.sizes) for side in ("width", "height")]
         known = [side for side in sides if side is not None]
         return ComputedSize(*known) if len(known) == 4 and known[:2] != known[2:] else None
@@ -220,7 +220,7 @@ class _DryRun:
                     return self._component_call(slot, "forward", original, module, args, kwargs)
             path = self.layout.paths.get(id(module))
             inner = unwrap_compiled(module)
-            # The wrapper of a compiled module may call it in this way, or directly.
+            # A compiled module may be called this way by its wrapper, or directly.
             if path is None or (recorder.frames and recorder.frames[-1].module is inner):
                 return original(module, *args, **kwargs)
             recorder.enter_module(path, inner, args, kwargs)
@@ -245,7 +245,7 @@ class _DryRun:
         return set_attribute
 
     def _catch_replaced_methods(self, patches: Patches, component: torch.nn.Module) -> None:
-        """Methods that were replaced on the object hide those of its class."""
+        """Intercept methods that were replaced on the object, because they hide those of its class."""
         for name, method in replaced_methods(component).items():
             function = getattr(type(component), name)
 
@@ -275,7 +275,7 @@ class _DryRun:
         log = None
         if known is None:
             known, log = self._count(slot, method, original, module, args, kwargs, inputs)
-            # What hands back its input would hand back that of another call.
+            # An output that is one of the inputs cannot be replayed: it would be the input of another call.
             may_replay = may_replay and not shares_storage(inputs, leaves(known.output))
             if may_replay:
                 self.known.add(key, known)
@@ -295,11 +295,11 @@ class _DryRun:
         return output
 
     def _is_stateless(self, slot: str) -> bool:
-        """Whether what a call of the component does depends on its inputs alone, and nobody else looks on."""
+        """Whether a call of the component depends on its inputs alone and has no observers."""
         return not (slot in self.never_replayed or torch.is_grad_enabled() or self.layout.watchers[slot].any())
 
     def _state(self, slot: str) -> Any:
-        """What a call can depend on besides its inputs: attributes that the pipeline has changed, and the dtype."""
+        """Return what a call depends on besides its inputs: attributes that the pipeline has changed, and the dtype."""
         weight = next(self.components[slot].parameters(), None)
         return tuple(self.changes.items()), None if weight is None else weight.dtype
 
@@ -314,7 +314,7 @@ class _DryRun:
         return known
 
     def _only_one(self, slot: str, method: str, cost: Cost, executed: ExecutedCall) -> Cost:
-        """Make equal costs of a run one object, even those that turn out to be equal only afterwards."""
+        """Return one object for all equal costs of a run, even those that become equal only afterwards."""
         cost = self.costs.setdefault((slot, method), {}).setdefault(cost, cost)
         self.executed.setdefault(id(cost), executed)
         return cost

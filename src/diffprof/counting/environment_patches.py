@@ -35,7 +35,7 @@ from diffprof.pipelines.patching import Patches
 
 
 def prepare(patches: Patches, mode: VirtualMode, pipeline: Any, layout: PipelineLayout) -> None:
-    """Everything that has to be changed for a dry run; `Patches` puts it back."""
+    """Apply all changes that a dry run needs; `Patches` undoes them."""
     from diffusers import DiffusionPipeline
     from diffusers.modular_pipelines.modular_pipeline import LoopSequentialPipelineBlocks, ModularPipeline
 
@@ -64,7 +64,7 @@ def prepare(patches: Patches, mode: VirtualMode, pipeline: Any, layout: Pipeline
 
 
 def autocast_around(pipeline: Any) -> Autocast | None:
-    """The autocast that the call of a live pipeline would run in; a model that is opened by name has its own dtype."""
+    """Return the autocast in which a live pipeline would be called; a model opened by name has its own dtype."""
     if not any(map(torch.is_autocast_enabled, _casting_devices())) or is_virtual(components_of(pipeline)):
         return None
     return active_autocast(getattr(getattr(pipeline, "_execution_device", None), "type", "cpu"))
@@ -72,7 +72,7 @@ def autocast_around(pipeline: Any) -> Autocast | None:
 
 @contextlib.contextmanager
 def without_autocast() -> Iterator[None]:
-    """torch's own casts are off: they would cast weights that hold data and not those that are virtual."""
+    """Disable torch's own casts, which would apply to weights with data but not to virtual ones."""
     with contextlib.ExitStack() as stack:
         for device in filter(torch.is_autocast_enabled, _casting_devices()):
             stack.enter_context(torch.autocast(device, enabled=False))
@@ -81,8 +81,8 @@ def without_autocast() -> Iterator[None]:
 
 @contextlib.contextmanager
 def host_as_default_device() -> Iterator[None]:
-    """What is created without naming a device is created on the host, also after `torch.set_default_device("cuda")`."""
-    # Not `torch.get_default_device`, which creates a tensor there in order to look at it.
+    """Create tensors on the host unless a device is given, even after `torch.set_default_device("cuda")`."""
+    # Not `torch.get_default_device`, which creates a tensor to find out.
     defaults = [mode.device for mode in _get_current_function_mode_stack() if isinstance(mode, DeviceContext)]
     with torch.device("cpu") if any(map(is_accelerator, defaults)) else contextlib.nullcontext():
         yield
@@ -94,39 +94,39 @@ def _casting_devices() -> list[str]:
 
 
 CASTING_DEVICES = ("cpu", "cuda", "xpu", "mps")
-"""Kinds of devices with casts of their own, whether this machine has one or not."""
+"""Device types that have their own autocast, whether or not this machine has such a device."""
 
 
 def run_uncompiled(patches: Patches) -> None:
-    """Let whatever was handed to `torch.compile` run its own Python code, and let nothing be compiled.
+    """Run the Python code of everything that was passed to `torch.compile`, and compile nothing.
 
-    Kernels that were compiled for data have no use for shapes, and code that is compiled among the patches of a dry
-    run is discarded with them, forever. `torch.compiler.set_stance` does the same, but for all threads.
+    Compiled kernels cannot run on shapes alone, and code that is compiled under the patches of a dry run is lost with
+    them. `torch.compiler.set_stance` does the same, but for all threads.
     """
-    # Not imported: as long as nobody has, nothing was compiled, and importing it takes seconds.
+    # Not imported here: if nobody has imported it, nothing was compiled, and importing it takes seconds.
     dynamo = sys.modules.get("torch._dynamo.eval_frame")
     if dynamo is not None:
         patches.function(dynamo, "_callback_from_stance", lambda original: lambda callback: None)
 
 
 def run_uncaptured(patches: Patches, captured: Iterable[tuple[torch.nn.Module, str]]) -> None:
-    """Let methods that were captured as CUDA graphs, or compiled ahead of time, run the Python code of their class.
+    """Run the Python code of methods that were captured as CUDA graphs or compiled ahead of time.
 
-    A graph computes what it was captured with, whatever it is called with, and a compiled library needs memory.
+    A captured graph ignores its arguments, and a compiled library needs memory.
     """
     for module, name in captured:
         patches.set(module, name, types.MethodType(getattr(type(module), name), module))
 
 
 def is_on_accelerator(pipeline: Any) -> bool:
-    """Does the pipeline compute on something other than the CPU?"""
+    """Whether the pipeline computes on an accelerator."""
     return is_accelerator(getattr(pipeline, "_execution_device", None))
 
 
 def call_module(
     mode: VirtualMode, original: Callable[..., Any], module: torch.nn.Module, args: tuple[Any, ...], kwargs: Any
 ) -> Any:
-    """Call a module; a layer whose kernels need data is counted as what it computes."""
+    """Call a module; a layer whose kernels need data is counted from its shapes."""
     compute = known_layer(type(module))
     if compute is not None:
         return compute(mode.recorder, module, args, kwargs)
@@ -137,19 +137,19 @@ def call_module(
         return sharded_linear(mode.recorder, module, args[0])
     if weight is not None and _is_packed_layer(module.__class__):
         packed = packed_weight(weight)
-        if packed is None:  # not packed yet: bitsandbytes does it on the way to a GPU, quanto when it is frozen
+        if packed is None:  # not packed yet: bitsandbytes packs when moving to a GPU, quanto when it is frozen
             return F.linear(args[0], weight, module.bias)
         return packed_linear(mode, args[0], packed, module.bias, getattr(module, "compute_dtype", None))
     return original(module, *args, **kwargs)
 
 
 def _is_packed_layer(owner: type) -> bool:
-    """Is it a layer of a library that packs weights? By where its class is defined: adapters have the same names."""
+    """Whether it is a layer of a library that packs weights, by its module: adapters use the same class names."""
     return any(base.__module__.startswith(PACKING_LIBRARIES) for base in owner.__mro__)
 
 
 PACKING_LIBRARIES = ("bitsandbytes.", "optimum.quanto.", "diffusers.quantizers.gguf.")
-"""Their layers call kernels of their own; torchao's layers are torch's, with weights of another class."""
+"""Libraries whose layers call their own kernels; torchao uses torch's layers with another class of weights."""
 
 
 class _SilentProgressBar:
@@ -182,19 +182,19 @@ def _silent_progress_bar(pipeline: Any, iterable: Any = None, total: Any = None)
 
 
 def _silence_other_bars(patches: Patches) -> None:
-    """Some pipelines draw bars of their own, with tqdm; in other threads they stay."""
+    """Silence tqdm, which some pipelines use directly; bars of other threads stay."""
     bar = sys.modules["tqdm.std"].tqdm  # diffusers has imported it
     original, thread = vars(bar)["__init__"], threading.get_ident()
 
     def init(self: Any, *args: Any, **kwargs: Any) -> None:
         silent = {"disable": True} if threading.get_ident() == thread else {}
-        original.__get__(self)(*args, **kwargs | silent)  # it is no plain function
+        original.__get__(self)(*args, **kwargs | silent)  # not a plain function
 
     patches.set(bar, "__init__", init)
 
 
 def _autocast_without_meta(original: Callable[..., None]) -> Callable[..., None]:
-    """`torch.autocast(x.device.type)` does not know the meta device; the CPU takes its place."""
+    """Replace the meta device, which `torch.autocast(x.device.type)` does not know, by the CPU."""
 
     @functools.wraps(original)
     def init(self: Any, device_type: str, *args: Any, **kwargs: Any) -> None:
@@ -204,12 +204,12 @@ def _autocast_without_meta(original: Callable[..., None]) -> Callable[..., None]
 
 
 def _ask_without_meta(original: Callable[..., Any]) -> Callable[..., Any]:
-    """The same for code that asks whether there are casts, such as transformers' flash attention."""
+    """Do the same for code that queries autocast, such as transformers' flash attention."""
     return lambda *kinds: original(*("cpu" if kind == "meta" else kind for kind in kinds))
 
 
 def _disable_offloading(patches: Patches) -> None:
-    """Hooks that move weights between devices have nothing to move: what they wrap is called as if it were there."""
+    """Disable hooks that move weights between devices, because there is nothing to move."""
     from accelerate import hooks as accelerate_hooks
 
     def let_inputs_through(original: Callable[..., Any]) -> Callable[..., Any]:

@@ -1,4 +1,4 @@
-"""Which modules of a component are equal, so that calls of them with equal inputs cost the same."""
+"""Find equal modules of a component, whose calls with equal inputs cost the same."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import torch
 from diffprof.counting.operations.module_outputs import PLAIN
 
 WEIGHTS = (torch.Tensor, torch.nn.Parameter)
-"""Classes of tensors that are what they seem; packed and sharded weights have others."""
+"""Plain classes of tensors; packed and sharded weights have other classes."""
 
 Description = tuple[Any, ...]
 
@@ -21,42 +21,42 @@ Description = tuple[Any, ...]
 class EqualModules:
     """Gives equal modules the same number.
 
-    Modules are equal where they have the same class, the same weights but for their values, the same attributes and
-    equal modules inside. One that is hooked, or has an attribute that cannot be compared, has no number.
+    Equal modules have the same class, weights of the same shapes and dtypes, the same attributes and equal children. A
+    module with hooks, or with an attribute that cannot be compared, has no number.
     """
 
     def __init__(self, paths: Mapping[int, str], real_weights: Collection[int]) -> None:
         self._paths = paths
-        """By `id` of a module, where it is in its component."""
+        """Paths of modules within their component, by `id`."""
         self._real_weights = real_weights
-        """`id`s of real tensors that stand for their shape only."""
+        """`id`s of real tensors of which only the shape is used."""
         self._numbers: dict[int, int | None] = {}
         self._known: dict[Description, int] = {}
         self._is_changed = False
 
     def number_of(self, module: torch.nn.Module) -> int | None:
-        """The number that the module shares with its equals; None where its calls are never replayed."""
+        """Return the number that equal modules share; None if calls of the module are never replayed."""
         try:
             return self._number(module)
         except _CannotCompareError:
             return None
 
     def forget(self) -> None:
-        """A module was changed."""
+        """Forget all numbers, because a module was changed."""
         self._numbers.clear()
         self._is_changed = True
 
     def forget_if_changed(self) -> None:
-        """All modules were put back."""
+        """Forget the numbers if a module was changed; by now all modules are restored."""
         if self._is_changed:
             self._numbers.clear()
             self._is_changed = False
 
     def _number(self, value: Any) -> int:
-        """The number of a module, or of an object in one."""
+        """Return the number of a module, or of an object in a module."""
         key = id(value)
         if key not in self._numbers:
-            self._numbers[key] = None  # what contains itself is not described
+            self._numbers[key] = None  # an object that contains itself cannot be described
             description = self._describe_module(value) if isinstance(value, torch.nn.Module) else self._describe(value)
             self._numbers[key] = self._known.setdefault(description, len(self._known))
         number = self._numbers[key]
@@ -71,14 +71,14 @@ class EqualModules:
         return (*self._describe_inner(module), *self._describe(module))
 
     def _describe(self, value: Any) -> Description:
-        """The class of an object, and its attributes."""
+        """Return the class of an object and its attributes."""
         owner = type(value)
         parts: list[Any] = [owner]
         for name, part in vars(value).items():
             if name in OWN_OF_MODULES:
                 continue
             if callable(part) and hasattr(owner, name):
-                raise _CannotCompareError  # a method that was replaced on this very object
+                raise _CannotCompareError  # a method was replaced on this object
             parts += (name, self._describe_value(part))
         return tuple(parts)
 
@@ -90,7 +90,7 @@ class EqualModules:
             ]
         path = self._paths.get(id(module))
         for name, child in module._modules.items():
-            # A module in several places is called by the path of the first: elsewhere it is not a part like others.
+            # A module in several places is called by its first path; in the other places it is not like its siblings.
             if child is not None and self._paths.get(id(child)) != (f"{path}.{name}" if path else name):
                 raise _CannotCompareError
             parts.append((name, None if child is None else self._number(child)))
@@ -122,7 +122,7 @@ class EqualModules:
 
 
 class _CannotCompareError(Exception):
-    """Something of which it is not known what it is made of."""
+    """An object whose contents are not known."""
 
 
 OWN_OF_MODULES = frozenset(vars(torch.nn.Module()))

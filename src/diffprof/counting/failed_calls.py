@@ -1,4 +1,4 @@
-"""What can be learned from a failed call of a pipeline: how far it got, and which inputs it lacked."""
+"""Learn from a failed call of a pipeline how far it got and which inputs it lacked."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from diffprof.pipelines.components import pipelines_in
 
 
 def progress_of(pipeline: Any, error: BaseException) -> tuple[int, ...]:
-    """How far the call got: the lines of the pipeline's own code that were executing, outermost first.
+    """Return how far the call got: the lines of the pipeline's own code that were executing, outermost first.
 
-    The greater of two came further: checks of the arguments stand above their use.
+    A greater result is further: arguments are checked above their use.
     """
     return tuple(line for _, line in _own_frames(pipeline, error))
 
 
 def missing_inputs(pipeline: Any, error: BaseException, names: Collection[str]) -> list[str]:
-    """Which of these inputs the call lacked: those that its message names, and those that were None where it failed."""
+    """Return the inputs that the call lacked: those that the message names or that were None where it failed."""
     named = [name for name in names if re.search(rf"\b{name}\b", str(error))]
     absent = {
         name
@@ -35,7 +35,7 @@ def missing_inputs(pipeline: Any, error: BaseException, names: Collection[str]) 
 
 
 SWITCHES = ("output_type", "use_resolution_binning")
-"""Never absent: the result is left as it is where no images can be made of it, and so is a size that has no bin."""
+"""Never missing: without them, the result is not converted to images, and a size without a bin is left as it is."""
 
 
 def _is_absent(value: Any) -> bool:
@@ -43,14 +43,14 @@ def _is_absent(value: Any) -> bool:
 
 
 def _own_frames(pipeline: Any, error: BaseException) -> Iterator[tuple[FrameType, int]]:
-    """The frames of methods of the pipeline, or of one inside of it, and the lines where the error passed through."""
+    """Yield the frames of methods of the pipeline, or of one inside it, with the lines that the error passed."""
     for frame, line in traceback.walk_tb((error.__cause__ or error).__traceback__):
         if any(frame.f_locals.get("self") is own for own in pipelines_in(pipeline)):
             yield frame, line
 
 
 def _names_in_statement(frame: FrameType, line: int) -> set[str]:
-    """The names in the statement at a line; for one that only raises an error, also those of its condition."""
+    """Return the names in the statement at a line; if it only raises an error, also those in its condition."""
     try:
         tree = ast.parse(textwrap.dedent(inspect.getsource(frame.f_code)))
     except (OSError, TypeError, SyntaxError):

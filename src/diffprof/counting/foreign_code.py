@@ -1,4 +1,4 @@
-"""Which code is of no known library: functions, classes and compiled kernels that a program brought itself."""
+"""Detect code that is not of a known library: functions, classes and compiled kernels of the program itself."""
 
 from __future__ import annotations
 
@@ -18,40 +18,40 @@ from diffprof.counting.known_layers import known_layer
 KNOWN_LIBRARIES = frozenset(
     {"torch", "diffusers", "transformers", "peft", "bitsandbytes", "torchao", "optimum", "gguf"}
 )
-"""Libraries of models: what their modules keep is known."""
+"""Libraries of models, whose modules keep known state."""
 
 OWN_LIBRARIES = KNOWN_LIBRARIES | {
     "diffprof", "accelerate", "numpy", "PIL", "huggingface_hub", "safetensors", "tokenizers", "tqdm", "einops",
-    "xformers", "flash_attn", "flash_attn_interface", "sageattention",  # caught where they are called
+    "xformers", "flash_attn", "flash_attn_interface", "sageattention",  # intercepted where they are called
     "pytest", "_pytest", "pluggy", "rich", "typer", "click",
 }  # fmt: skip
 
 
 @functools.cache
 def is_foreign(module_name: str | None) -> bool:
-    """Whether code of this module is of none of the libraries that are known, nor of Python itself."""
+    """Whether code of this module belongs neither to a known library nor to Python itself."""
     library = (module_name or "").split(".")[0]
     return library == "__main__" or library not in OWN_LIBRARIES | sys.stdlib_module_names
 
 
 def is_foreign_function(value: Any) -> bool:
-    """By where it was written: a decorator gives a function the name of the one that it wraps."""
+    """Whether a function is foreign, by where it was written: a decorator gives it the name of the wrapped function."""
     return isinstance(value, types.FunctionType) and is_foreign(value.__globals__.get("__name__"))
 
 
 def runs_foreign_code(modules: Iterable[torch.nn.Module]) -> bool:
-    """Whether a call of these modules runs code of no known library: their classes, or functions put into them."""
+    """Whether a call of these modules runs foreign code: in their classes, or in functions that were set on them."""
     modules = list(modules)
     return any(map(has_foreign_attributes, modules)) or any(map(has_foreign_functions, set(map(type, modules))))
 
 
 def has_foreign_attributes(module: torch.nn.Module) -> bool:
-    """Whether functions of no known library were put into a module."""
+    """Whether foreign functions were set on a module."""
     return any(map(_is_foreign_callable, vars(module).values()))
 
 
 def has_foreign_functions(owner: type) -> bool:
-    """Whether a class, or one that it is derived from, has code of no known library."""
+    """Whether a class or one of its bases has foreign code."""
     if known_layer(owner) is not None:
         return False
     bases = [base for base in owner.__mro__ if base is not torch.nn.Module and base is not object]
@@ -73,7 +73,7 @@ def _is_foreign_callable(value: Any) -> bool:
 
 
 def functions_in(value: Any) -> Iterator[Any]:
-    """The functions that an attribute of a class stands for."""
+    """Yield the functions in an attribute of a class."""
     if isinstance(value, (staticmethod, classmethod)):
         value = value.__func__
     if isinstance(value, property):
@@ -83,7 +83,7 @@ def functions_in(value: Any) -> Iterator[Any]:
 
 
 def unwrap_function(function: Any) -> list[Any]:
-    """The function, and those that it says it wraps."""
+    """Return the function and those that it wraps."""
     functions: list[Any] = []
     while function is not None and function not in functions:
         functions.append(function)
@@ -92,7 +92,7 @@ def unwrap_function(function: Any) -> list[Any]:
 
 
 def kernel_name(value: Any) -> str | None:
-    """What compiled code of no known library is called; None for everything else."""
+    """Return the name of foreign compiled code; None for everything else."""
     if isinstance(value, types.ModuleType):
         return f"the compiled module {value.__name__}" if _uses_torch_memory(value.__name__) else None
     library, _, _ = type(value).__module__.partition(".")
@@ -113,19 +113,19 @@ CAPTURED_WORK = {
     "AOTICompiledModel": "a model that AOTInductor has compiled",
     "AOTIModelPackageLoader": "a model that AOTInductor has compiled",
 }
-"""Classes of torch whose objects launch kernels that were fixed before, whatever they are called with."""
+"""Classes of torch whose objects launch captured kernels, whatever their arguments."""
 
 KERNEL_LIBRARIES = frozenset(
     ["triton", "cupy", "cuda", "numba", "ctypes", "_ctypes", "cffi", "tvm", "tilelang", "tensorrt"]
 )
-"""Libraries whose objects are, or launch, kernels of their own."""
+"""Libraries whose objects are or launch their own kernels."""
 
 MEMORY_OF_TORCH = (b"libc10", b"libtorch", b"c10.dll", b"torch.dll")
 
 
 @functools.cache
 def _uses_torch_memory(module_name: str) -> bool:
-    """Whether it is a compiled module of no known library that is linked with PyTorch, so that it can take tensors."""
+    """Whether it is a foreign compiled module that is linked with PyTorch, and so can take tensors."""
     if not is_foreign(module_name):
         return False
     loader = getattr(getattr(sys.modules.get(module_name), "__spec__", None), "loader", None)
@@ -135,4 +135,4 @@ def _uses_torch_memory(module_name: str) -> bool:
         with Path(loader.path).open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
             return any(content.find(name) >= 0 for name in MEMORY_OF_TORCH)
     except (OSError, ValueError):
-        return True  # what cannot be looked into is not trusted
+        return True  # a file that cannot be read is not trusted

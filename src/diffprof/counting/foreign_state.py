@@ -1,7 +1,7 @@
-"""State that code outside of the libraries keeps: on classes, in closures, in globals and in objects of its own.
+"""The state that foreign code keeps: on classes, in closures, in globals and in its own objects.
 
-A cache that somebody has put into a pipeline may keep its tensors anywhere. What its functions can reach is followed
-from function to function, remembered before a dry run and put back afterwards.
+A cache in a pipeline may keep its tensors anywhere. Everything that its functions can reach is found, remembered
+before a dry run and restored afterwards.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from diffprof.counting.known_layers import known_layer
 
 CONTAINERS = (dict, OrderedDict, defaultdict, list, set, deque, WeakKeyDictionary, WeakValueDictionary)
 MOST_VISITED = 20_000
-"""A program of this many reachable objects is not followed any further."""
+"""The maximum number of objects to follow."""
 MOST_KEPT_VALUES = 1 << 16
-"""Larger tensors are read by such code, not written into."""
+"""Larger tensors are assumed to be read only."""
 ABSENT = object()
 EMPTY_CELL = object()
 
 
 class Memory(Protocol):
-    """Takes what has to be put back."""
+    """Remembers state in order to restore it."""
 
     def remember_attributes(self, owner: Any) -> None: ...
     def remember_container(self, container: Any) -> None: ...
@@ -39,39 +39,39 @@ class Memory(Protocol):
 
 
 class ForeignState:
-    """Follows foreign code from the modules and callbacks that a pipeline has, and remembers what it can change."""
+    """Follows foreign code from the modules and callbacks of a pipeline, and remembers the state that it can change."""
 
     def __init__(self, memory: Memory) -> None:
         self._memory = memory
         self._visited: dict[int, Any] = {}
         self._classes: set[type] = set()
         self.unknown: dict[str, None] = {}
-        """What was reached and cannot be put back, each in words."""
+        """Descriptions of reached state that cannot be restored."""
         self.kernels: dict[str, None] = {}
-        """Code outside of Python and PyTorch that was reached, each in words."""
+        """Descriptions of reached code outside of Python and PyTorch."""
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is no code but that of the libraries."""
+        """Whether there is no foreign code."""
         return not self._visited
 
     def follow(self, modules: Iterable[Any], functions: Iterable[Any]) -> None:
-        """Follow what these modules and functions reach."""
+        """Follow everything that these modules and functions can reach."""
         for module in modules:
             self._follow_module(module)
         for function in functions:
             self._visit(function)
 
     def follow_classes(self, classes: Iterable[type]) -> None:
-        """Follow what these classes reach."""
+        """Follow everything that these classes can reach."""
         for owner in classes:
             if known_layer(owner) is None:
                 self._follow_class(owner)
 
     def _follow_module(self, module: Any) -> None:
-        """A module or another part of a pipeline: its class, hooks, and functions that were set on it."""
+        """Follow a module or another part of a pipeline: its class, its hooks, and functions that were set on it."""
         if known_layer(type(module)) is not None:
-            return  # its own code is not run
+            return  # its own code is not executed
         self._follow_class(type(module))
         attributes = vars(module)
         for value in attributes.values():
@@ -82,7 +82,7 @@ class ForeignState:
                 self._visit(hook)
 
     def _follow_class(self, owner: type) -> None:
-        """Attributes of the class and its bases, and the functions in them that are not the library's own."""
+        """Follow the attributes of a class and its bases, and the foreign functions in them."""
         for base in owner.__mro__:
             if base in self._classes or base.__module__ == "builtins" or base is torch.nn.Module:
                 continue
@@ -114,7 +114,7 @@ class ForeignState:
                 self._memory.remember_tensor(value)
 
     def _visit(self, value: Any) -> None:
-        """Remember a value that foreign code can reach, and follow what it reaches in turn."""
+        """Remember a value that foreign code can reach, and follow it."""
         pending = [value]
         while pending:
             value = pending.pop()
@@ -127,13 +127,13 @@ class ForeignState:
             if isinstance(value, HARMLESS):
                 continue
             if len(self._visited) >= MOST_VISITED:
-                return  # what is left over afterwards is looked for
+                return  # leftovers are checked afterwards
             self._visited[id(value)] = value
             pending += self._reachable_values(value)
 
     def _reachable_values(self, value: Any) -> Iterable[Any]:
         if isinstance(value, torch.nn.Module):
-            return ()  # of the pipeline, and remembered; or another model, whose calls are not counted
+            return ()  # of the pipeline, and remembered elsewhere; or another model, whose calls are not counted
         if isinstance(value, functools._lru_cache_wrapper):
             self._follow_lru_caches(value)
             return (value.__wrapped__,)
@@ -210,7 +210,7 @@ class ForeignState:
         return reached
 
     def _follow_lru_caches(self, function: Any) -> None:
-        """What was computed in a dry run lies on the host and may be virtual: no later call may find it."""
+        """Clear caches that a dry run has used: its results may be virtual, and no later call may get them."""
         for part in (function, *(_contents(cell) for cell in getattr(function, "__closure__", None) or ())):
             if isinstance(part, functools._lru_cache_wrapper):
                 self._memory.call_on_restore(functools.partial(_clear_if_used, part, part.cache_info()))
@@ -224,7 +224,7 @@ HARMLESS = (
 
 
 def _names_in(code: types.CodeType) -> set[str]:
-    """The global names and attributes that a function and those defined in it use."""
+    """Return the global names and attributes that a function and its inner functions use."""
     names = set(code.co_names)
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):

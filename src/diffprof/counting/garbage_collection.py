@@ -1,4 +1,4 @@
-"""Suspends Python's garbage collection during work that creates many objects."""
+"""Suspend Python's garbage collection during work that creates many objects."""
 
 from __future__ import annotations
 
@@ -9,11 +9,10 @@ from collections.abc import Iterator
 
 @contextlib.contextmanager
 def no_garbage_collection() -> Iterator[None]:
-    """Switch the collector off, and on again if it was.
+    """Disable the garbage collector in the block; afterwards enable it if it was enabled before.
 
-    When a dry run releases memory must depend on what the pipeline does, not on when the collector happens to run. And
-    what importing libraries and building a model makes stays: to look through all of it again and again, as there is
-    more and more, takes a sixth of the time of a first count.
+    When a dry run frees memory must depend on the pipeline, not on the collector. Objects of imported libraries and of
+    the model stay alive, and scanning them repeatedly takes a sixth of the time of a first count.
     """
     was_enabled = gc.isenabled()
     gc.disable()
@@ -27,9 +26,9 @@ def no_garbage_collection() -> Iterator[None]:
 def freeze_existing_objects() -> None:
     """Move all existing objects to the collector's oldest generation, which it seldom scans.
 
-    What imported libraries have made stays for as long as the process: without this, the next steps of the program
-    would pay for looking through it as new, and as not so new.
+    Objects of imported libraries live as long as the process. Otherwise the program's next steps would pay for scanning
+    them in the younger generations.
     """
-    if not gc.get_freeze_count():  # what somebody else has frozen stays frozen
+    if not gc.get_freeze_count():  # what the program has frozen stays frozen
         gc.freeze()
         gc.unfreeze()

@@ -1,4 +1,4 @@
-"""Guidance in part of the steps only: combines the steps of a guided and an unguided dry run."""
+"""Apply guidance in part of the steps: combine the steps of a guided and an unguided dry run."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from diffprof.pipelines.arguments import call_parameters
 from diffprof.record.profile import Call
 
 SCALES = ("true_cfg_scale", "guidance_scale")
-"""The arguments that guidance depends on; where a pipeline has both, the second is an input of its model."""
+"""Arguments that guidance depends on; if a pipeline has both, the second is an input of its model."""
 
 
 def unguided_arguments(pipeline: Any, requested: Mapping[str, Any]) -> dict[str, Any]:
-    """The same call without guidance."""
+    """Return the arguments of the same call without guidance."""
     parameters = call_parameters(pipeline)
     name = next((scale for scale in SCALES if scale in parameters), None)
     if name is None:
@@ -25,7 +25,7 @@ def unguided_arguments(pipeline: Any, requested: Mapping[str, Any]) -> dict[str,
 
 
 def combine(guided: DryRunResult, unguided: DryRunResult, interval: Sequence[float], pipeline: str) -> DryRunResult:
-    """The guided steps inside the interval and the unguided ones outside of it, all else as guided.
+    """Take the guided steps inside the interval and the unguided ones outside; everything else is as guided.
 
     Of n steps those from ``int(START * n)`` to before ``int(END * n)`` are guided, as in diffusers' guiders.
     """

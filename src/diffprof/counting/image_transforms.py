@@ -1,4 +1,4 @@
-"""Replacements for the few functions of torchvision that models of diffusers use, where it is not installed."""
+"""Replace the few torchvision functions that models of diffusers use, if torchvision is not installed."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import torch.nn.functional as F
 from diffprof.pipelines.patching import Patches
 
 USERS = ("diffusers.models.transformers.transformer_cosmos", "diffusers.models.controlnets.controlnet_cosmos")
-"""They resize a mask with ``transforms.functional.resize``, and have no such name without torchvision."""
+"""Modules that resize a mask with ``transforms.functional.resize``, a name that they lack without torchvision."""
 
 
 def supply_transforms(patches: Patches) -> None:
-    """Let Cosmos resize its padding mask: torchvision does it with this very function of torch."""
+    """Let Cosmos resize its padding mask with the function of torch that torchvision uses."""
     for name in USERS:
         module = sys.modules.get(name)
         if module is not None and not hasattr(module, "transforms"):

@@ -1,4 +1,4 @@
-"""Isolates a dry run from its surroundings: other dry runs, schedulers, generators, unknown code."""
+"""Isolate a dry run from other dry runs, schedulers, generators and unknown code."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from diffprof.errors import DiffprofError, UncountableError
 from diffprof.pipelines.components import pipelines_in, schedulers_of
 
 _RUNNING: list[int] = []
-"""The thread of the dry run in progress."""
+"""The thread of the current dry run."""
 
 
 def is_dry_running() -> bool:
-    """Whether this thread is in a dry run: what it calls is counted, and its time means nothing."""
+    """Whether this thread is in a dry run, where calls are counted and times are meaningless."""
     return bool(_RUNNING) and _RUNNING[-1] == threading.get_ident()
 
 
 @contextlib.contextmanager
 def refuse_nesting() -> Iterator[None]:
-    """A callback of a pipeline in a dry run must not start another: it would see the shapes of the first."""
+    """Refuse a dry run inside a dry run, for example in a callback: it would see the shapes of the outer one."""
     if _RUNNING:
         raise DiffprofError(
             "a profile cannot be made while another one is being made, for example in a callback; make it afterwards"
@@ -41,7 +41,7 @@ def refuse_nesting() -> Iterator[None]:
 
 @contextlib.contextmanager
 def single_thread() -> Iterator[None]:
-    """Run on one thread: what is computed for real is small, and several threads would take longer."""
+    """Run on one thread: the values that are really computed are small, and more threads would be slower."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
@@ -52,7 +52,7 @@ def single_thread() -> Iterator[None]:
 
 @contextlib.contextmanager
 def scheduler_copies(pipeline: Any) -> Iterator[dict[str, Any]]:
-    """Use copies of the schedulers: they keep histories in lists, which a dry run would fill."""
+    """Use copies of the schedulers, because a dry run would fill the histories that they keep in lists."""
     schedulers = schedulers_of(pipeline)
     copies = {name: _copy_to_host(scheduler) for name, scheduler in schedulers.items()}
     holders = pipelines_in(pipeline)
@@ -71,16 +71,16 @@ def scheduler_copies(pipeline: Any) -> Iterator[dict[str, Any]]:
 
 
 def _copy_to_host(scheduler: Any) -> Any:
-    """A copy whose tensors lie in main memory: its history can be as large as several latents, and a GPU be full."""
+    """Copy a scheduler to main memory: its history can be as large as several latents, and the GPU may be full."""
     there = [part for part in leaves(vars(scheduler)) if isinstance(part, torch.Tensor) and is_accelerator(part.device)]
     return copy.deepcopy(scheduler, {id(tensor): tensor.cpu() for tensor in there})
 
 
 def with_generators_on_host(arguments: dict[str, Any]) -> dict[str, Any]:
-    """The arguments, with generators of the CPU for those of an accelerator.
+    """Return the arguments with generators on the CPU instead of on an accelerator.
 
-    What is computed for real in a dry run lies on the host, where diffusers refuses to draw numbers from a generator of
-    another device. Which numbers come is of no interest.
+    Values that a dry run really computes are on the host, where diffusers refuses generators of another device. The
+    random numbers themselves do not matter.
     """
 
     def on_host(value: Any) -> Any:
@@ -92,7 +92,7 @@ def with_generators_on_host(arguments: dict[str, Any]) -> dict[str, Any]:
 
 
 def refuse_unknown_code(pipeline: Any, state: PipelineState) -> None:
-    """Refuse before anything runs what could crash on tensors without data, or what could not be put back."""
+    """Refuse, before anything runs, code that could crash without data, or whose state could not be restored."""
     name = type(pipeline).__name__
     if state.kernels:
         raise UncountableError(

@@ -1,4 +1,4 @@
-"""Layers of other libraries whose kernels are not PyTorch operations: in a dry run each is called as what it computes.
+"""Count layers of other libraries, whose kernels are not PyTorch operations, as what they compute.
 
 | library | layer | counted as |
 |---|---|---|
@@ -8,7 +8,7 @@
 | Transformer Engine | `LayerNormLinear`, `LayerNormMLP` | the normalisation and the linear layers |
 | Transformer Engine | `DotProductAttention` | attention |
 
-What they read of their weights are the bytes that they hold.
+The bytes that they read of their weights are those that they hold.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Compute = Callable[[OperationRecorder, Any, tuple[Any, ...], dict[str, Any]], An
 
 
 def known_layer(owner: type) -> Compute | None:
-    """How a layer of this class is counted; None where its own code is run."""
+    """Return how to count a layer of this class; None if its own code is run."""
     if owner not in _FOUND:
         _FOUND[owner] = _find(owner)
     return _FOUND[owner]
@@ -48,7 +48,7 @@ def _find(owner: type) -> Compute | None:
 
 @dataclass(frozen=True)
 class _Product:
-    """A linear layer that is computed from weights in a form of their own."""
+    """A linear layer with weights in a packed form."""
 
     inputs: int
     outputs: int
@@ -128,4 +128,4 @@ LAYERS: dict[tuple[str, str], Compute] = {
     ("transformer_engine", "LayerNormMLP"): _norm_mlp,
     ("transformer_engine", "DotProductAttention"): _attention,
 }
-"""By library and class."""
+"""By library and class name."""

@@ -1,4 +1,4 @@
-"""`diffprof.profile_module`: what one call of a module costs, by itself and without a pipeline around it."""
+"""`diffprof.profile_module`: profile one call of a single module, without a pipeline."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from diffprof.record.progress import Progress
 from diffprof.record.request import Request
 
 SLOT = "module"
-"""What the module is called in its profile where it has no other name."""
+"""The default name of the module in its profile."""
 
 
 def profile_module(
     module: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], progress: Progress | None = None
 ) -> Profile:
-    """Profile one call of a live module or of a method of one, which is left exactly as it was."""
+    """Profile one call of a live module or of one of its methods; the module is left exactly as it was."""
     method = "forward"
     if isinstance(getattr(module, "__self__", None), torch.nn.Module):
         module, method = module.__self__, module.__name__
@@ -39,7 +39,7 @@ def profile_module(
 
 
 def profile_component(request: Request, progress: Progress | None = None) -> Profile:
-    """Profile one call of the component that is requested, on virtual weights, with inputs of the requested shapes."""
+    """Profile one call of the requested component on virtual weights, with inputs of the requested shapes."""
     assert request.component is not None
     with quiet_libraries():
         opened = open_component(request.model, request.component, request.dtype, progress, request.config)
@@ -52,7 +52,7 @@ def profile_component(request: Request, progress: Progress | None = None) -> Pro
 
 
 def _change(opened: OpenedPipeline, slot: str, changes: Changes) -> None:
-    """Make the changes that one component can have by itself; a change of all components is one of this."""
+    """Apply the changes that a single component can have; a change to all components applies to this one."""
     for name in ("controlnet", "ip_adapter", "guidance_interval", "cache"):
         if getattr(changes, name):
             raise RequestError(f"{name} is for the call of a pipeline; leave it out for a single component")
@@ -76,7 +76,7 @@ def _profile(
 
 
 class _ModuleCaller:
-    """Takes the place of a pipeline around one module: its call is one call of the module."""
+    """Takes the place of a pipeline: its call is one call of the module."""
 
     def __init__(self, module: torch.nn.Module, slot: str, method: str) -> None:
         self.config = {slot: None}
@@ -85,7 +85,7 @@ class _ModuleCaller:
         vars(self)[slot] = module
 
     def register_modules(self, **modules: Any) -> None:
-        """What makes a pipeline one."""
+        """Register components, as a pipeline does."""
         raise NotImplementedError
 
     @torch.no_grad()
@@ -95,5 +95,5 @@ class _ModuleCaller:
 
 
 def _caller(module: torch.nn.Module, slot: str, method: str) -> _ModuleCaller:
-    """By the name of the module's class, which is what an error should name."""
+    """Create a caller with the name of the module's class, which errors then name."""
     return type(type(module).__name__, (_ModuleCaller,), {})(module, slot, method)

@@ -1,4 +1,4 @@
-"""Which modules a pipeline has and where they are: looked up once, as long as nobody changes the pipeline."""
+"""Find the modules of a pipeline and their paths, once for as long as the pipeline does not change."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from diffprof.pipelines.components import components_of, named_modules_of, role_
 
 
 class PipelineLayout:
-    """The components of a pipeline, their modules, and what is special about them."""
+    """The components of a pipeline and their modules."""
 
     def __init__(self, pipeline: Any) -> None:
         self.components = components_of(pipeline)
         self.roles = {slot: role_of(slot, component) for slot, component in self.components.items()}
         self.real_weights = real_weight_ids(self.components.values())
-        """`id`s of weights that hold data: in a dry run they stand for their shape only."""
+        """`id`s of weights with data; a dry run uses only their shapes."""
         self.is_virtual = is_virtual(self.components)
         self.slots: dict[int, str] = {}
-        """By `id` of a module that a pipeline may call, the slot that it belongs to."""
+        """The slot of each module that a pipeline may call, by `id`."""
         self.paths: dict[int, str] = {}
-        """By `id` of a module, where it is in its component."""
+        """The path of each module within its component, by `id`."""
         for slot, component in self.components.items():
             for root in (component, unwrap_compiled(component), *trunks_of(slot, component)):
                 self.slots.setdefault(id(root), slot)
@@ -34,16 +34,16 @@ class PipelineLayout:
         modules = {slot: list(unwrap_compiled(part).modules()) for slot, part in self.components.items()}
         self.watchers = {slot: Watchers(own) for slot, own in modules.items()}
         self.captured = [found for component in self.components.values() for found in _captured_methods(component)]
-        """Modules and the names of their methods that are no Python code any more."""
+        """Modules, and the names of their methods that are no longer Python code."""
         self.equal_modules = EqualModules(self.paths, self.real_weights)
         self._classes = {slot: set(map(type, own)) for slot, own in modules.items()}
         self._with_state = {slot for slot, own in modules.items() if _has_state(own)}
 
     def slots_with_state(self) -> set[str]:
-        """Components whose calls can depend on the calls before: each is counted, none replayed.
+        """Return the components whose calls can depend on earlier calls, so that none of them is replayed.
 
-        Those with diffusers' caches (hooks with a state), and with code that is not of the libraries we know. A class
-        may have been changed since the pipeline was looked at.
+        These are components with diffusers' caches (hooks with state) or with foreign code. Classes may have been
+        changed since the layout was read.
         """
         return self._with_state | {
             slot for slot, classes in self._classes.items() if any(map(has_foreign_functions, classes))
@@ -57,7 +57,7 @@ def is_virtual(components: Mapping[str, torch.nn.Module]) -> bool:
 
 
 def real_weight_ids(components: Iterable[torch.nn.Module]) -> frozenset[int]:
-    """`id`s of weights that hold data."""
+    """Return the `id`s of weights with data."""
     return frozenset(id(weight) for part in components for weight in part.parameters() if not weight.is_meta)
 
 
@@ -72,14 +72,14 @@ def _has_state(modules: Iterable[torch.nn.Module]) -> bool:
 
 
 class Watchers:
-    """Observers of the modules of a component: hooks, and processors that store what they see."""
+    """Observers of the modules of a component: hooks, and processors that store their inputs."""
 
     def __init__(self, modules: Sequence[torch.nn.Module]) -> None:
         self._hooks = [hooks for module in modules for hooks in (module._forward_hooks, module._forward_pre_hooks)]
         self._with_processor = [module for module in modules if hasattr(module, "processor")]
 
     def any(self) -> bool:
-        """Is there one now? Then it must see each call."""
+        """Whether there is an observer now, which must see every call."""
         return any(self._hooks) or any(
             not type(module.processor).__module__.startswith(STATELESS_PROCESSORS) for module in self._with_processor
         )
@@ -90,13 +90,13 @@ STATELESS_PROCESSORS = ("diffusers.models.", "transformers.")
 
 def _captured_methods(component: torch.nn.Module) -> Iterator[tuple[torch.nn.Module, str]]:
     for module in component.modules():
-        # Attributes of every module begin with an underscore, and a large model has a hundred thousand of them.
+        # Private attributes are skipped, because every module has them, and a large model has a hundred thousand.
         own = [(name, value) for name, value in vars(module).items() if name[0] != "_" and name != "training"]
         yield from ((module, name) for name, method in own if is_captured(method) and hasattr(type(module), name))
 
 
 def is_captured(method: Any) -> bool:
-    """Is it what `torch.cuda.make_graphed_callables` or AOTInductor gives in exchange for a method?"""
+    """Whether a method was replaced by `torch.cuda.make_graphed_callables` or AOTInductor."""
     if isinstance(method, types.FunctionType):
         return method.__module__ == "torch.cuda.graphs"
     return type(method).__name__ == "AOTICompiledModel" and type(method).__module__.startswith("torch.")

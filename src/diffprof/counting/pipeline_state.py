@@ -1,4 +1,4 @@
-"""Remembers the state of a live pipeline before a dry run and puts it back exactly, also after an exception."""
+"""Remember the state of a live pipeline before a dry run and restore it exactly, even after an exception."""
 
 from __future__ import annotations
 
@@ -35,19 +35,19 @@ class PipelineState:
                     self._dtypes.append((weight, weight.dtype))
         self._classes = tuple(dict.fromkeys(map(type, (pipeline, *modules))))
         self._shared = _Memory()
-        """The state of shared objects: classes, and everything that code of unknown libraries can reach."""
+        """The state of shared objects: classes, and everything that foreign code can reach."""
         foreign = ForeignState(self._shared)
         foreign.follow((pipeline, *modules), (value for value in arguments.values() if callable(value)))
         self.is_of_libraries = foreign.is_empty
-        """Whether all code of the pipeline is that of libraries which are known."""
+        """Whether all code of the pipeline belongs to known libraries."""
         self.kernels = tuple(foreign.kernels)
-        """Kernels outside of PyTorch that such code calls, in words."""
+        """Descriptions of kernels outside of PyTorch that foreign code calls."""
         self.unknown = tuple(foreign.unknown)
-        """What code that is not of the libraries keeps and what cannot be put back, in words."""
+        """Descriptions of foreign state that cannot be restored."""
         self._random = RandomState(arguments)
 
     def renew(self, arguments: dict[str, Any]) -> bool:
-        """Remember anew what others may have changed; only for a pipeline that nobody else has. Else says False."""
+        """Remember again what others may have changed; return False if there is foreign code."""
         if not self.is_of_libraries or any(map(callable, arguments.values())):
             return False
         self._shared = _Memory()
@@ -66,7 +66,7 @@ class PipelineState:
 
 
 class _Memory:
-    """Objects, containers and tensors as they were."""
+    """The remembered state of objects, containers and tensors."""
 
     def __init__(self) -> None:
         self._objects: dict[int, tuple[Any, dict[str, Any]]] = {}
@@ -92,13 +92,13 @@ class _Memory:
             restore()
 
     def remember_attributes(self, owner: Any) -> None:
-        """Attributes of an object, and nothing of what they hold."""
+        """Remember the attributes of an object, but not what they contain."""
         self._objects.setdefault(id(owner), (owner, dict(vars(owner))))
 
     def remember_tensor(self, tensor: torch.Tensor) -> None:
-        """The values of counters and statistics, which code may write into; large tables are only read."""
+        """Remember the values of counters and statistics, which code may change; large tables are only read."""
         if not tensor.is_meta and tensor.numel() <= MOST_KEPT_VALUES and not tensor.is_inference():
-            # Not on the tensor's own device: memory of a GPU is the program's, and may be all in use.
+            # Not on the tensor's own device: GPU memory belongs to the program, and may be full.
             values = tensor.detach().to("cpu", copy=True)
             self._tensors.setdefault(id(tensor), (tensor, tensor._version, values))
 
@@ -106,7 +106,7 @@ class _Memory:
         self._others.append(restore)
 
     def remember_object(self, owner: Any) -> None:
-        """Attributes and containers; so too of what a pipeline or module holds, and of what hooks keep."""
+        """Remember attributes and containers, also of objects in a pipeline or module, and of hooks."""
         if id(owner) in self._objects:
             return
         attributes = dict(vars(owner))
@@ -124,10 +124,10 @@ class _Memory:
                     self.remember_object(part)
 
     def remember_container(self, container: Any) -> None:
-        """What a container holds, and what those hold that it holds."""
+        """Remember the contents of a container, including nested containers."""
         if id(container) in self._containers:
             return
-        # Most containers are empty, and copying an empty OrderedDict takes as long as all the rest.
+        # Most containers are empty, and copying an empty OrderedDict takes as long as everything else.
         self._containers[id(container)] = (container, container.copy() if container else ())
         for part in container.values() if isinstance(container, dict) else container:
             if type(part) in CONTAINERS:
@@ -138,13 +138,13 @@ CONTAINERS = (dict, OrderedDict, list, set)  # hooks of modules are in an Ordere
 
 
 def _has_state(value: Any) -> bool:
-    """Tokenizers, schedulers, processors, position embedders, hooks; modules and tensors are remembered elsewhere."""
+    """Whether it is an object with state, such as a tokenizer, scheduler or hook; not a module or a tensor."""
     return hasattr(value, "__dict__") and not isinstance(value, REMEMBERED_OTHERWISE)
 
 
 PLAIN = frozenset({bool, int, float, str, type(None), tuple})
 OWN_OF_MODULES = frozenset(vars(torch.nn.Module()))
-"""Attributes that every module has: containers of tensors, modules and hooks, which are copied as they are."""
+"""Attributes of every module: containers of tensors, modules and hooks, which are copied."""
 
 REMEMBERED_OTHERWISE = (
     torch.nn.Module, torch.Tensor, OrderedDict, type, types.FunctionType, types.MethodType, types.ModuleType,
@@ -191,7 +191,7 @@ class RandomState:
         for backend, states in self._backends:
             if states is not None:
                 backend.set_rng_state_all(states)
-            elif backend.is_initialized():  # since then: its generators began with their seed
+            elif backend.is_initialized():  # initialized since then: its generators started with their seed
                 for generator in getattr(backend, "default_generators", ()):
                     generator.manual_seed(generator.initial_seed())
         if self._mps is not None:
@@ -203,7 +203,7 @@ class RandomState:
 
 
 def _backends_with_numbers() -> list[Any]:
-    """``torch.cuda``, ``torch.xpu``, and the module of any other accelerator that draws random numbers."""
+    """Return ``torch.cuda``, ``torch.xpu``, and the module of any other accelerator that has random numbers."""
     kinds = dict.fromkeys(("cuda", "xpu", *accelerator_kinds()))
     found = [getattr(torch, kind, None) for kind in kinds]
     return [
@@ -212,6 +212,6 @@ def _backends_with_numbers() -> list[Any]:
 
 
 def accelerator_kinds() -> tuple[str, ...]:
-    """The kind of accelerator that torch has on this machine, such as ``cuda`` or that of a maker's own extension."""
+    """Return the type of torch's accelerator on this machine, such as ``cuda`` or that of a vendor's extension."""
     found = torch.accelerator.current_accelerator()
     return () if found is None else (found.type,)

@@ -1,4 +1,4 @@
-"""Settings of the process that change what is counted."""
+"""Settings of the process that affect counts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 
 
 def process_settings() -> dict[str, str]:
-    """Global settings of torch and diffusers; a library that is not imported has its defaults."""
+    """Return global settings of torch and diffusers; a library that is not imported has its defaults."""
     torch, attention = sys.modules.get("torch"), sys.modules.get("diffusers.models.attention_dispatch")
     backend = attention._AttentionBackendRegistry._active_backend if attention else None
     return {

@@ -63,7 +63,7 @@ def profile_call(
     pipeline_defaults: bool = False,
     **changes: Any,
 ) -> Profile:
-    """Profile the call with these arguments of a model that is opened by name, or of a live pipeline."""
+    """Profile the call with these arguments, of a live pipeline or of a model that is opened by name."""
     if isinstance(model, (str, Path)):
         request = Request.create(
             model, arguments, dtype=dtype, scheduler=scheduler, enable=enable, config=config,
@@ -86,9 +86,9 @@ def profile_call(
 
 
 def profile_model(request: Request, progress: Progress | None = None) -> Profile:
-    """Profile the call that is requested of a model that is opened by name."""
+    """Profile the requested call of a model that is opened by name."""
     request = add_recommended(request)
-    with DRY_RUN_LOCK, quiet_libraries():  # what they change belongs to the whole process
+    with DRY_RUN_LOCK, quiet_libraries():  # because they change settings of the whole process
         cache = request.cache
         if cache is None or not is_decided_by_values(cache):
             return record_request(_profile(_open(request, request.changes, progress), request, progress), request)
@@ -100,7 +100,7 @@ def profile_model(request: Request, progress: Progress | None = None) -> Profile
 
 
 def record_request(profile: Profile, request: Request) -> Profile:
-    """The profile with what was asked for about opening the model."""
+    """Return the profile with the parts of the request that concern opening the model."""
     made = replace(
         profile.request,
         config=request.config,
@@ -119,7 +119,7 @@ def _open(request: Request, changes: Changes, progress: Progress | None) -> Open
 
 
 def profile_pipeline(pipeline: Any, request: Request, progress: Progress | None = None) -> Profile:
-    """Profile the call that is requested of a live pipeline."""
+    """Profile the requested call of a live pipeline."""
     if not is_pipeline(pipeline):
         raise RequestError(
             f"cannot profile a {type(pipeline).__name__}; give a model name, a folder or a diffusers pipeline"
@@ -145,7 +145,7 @@ def count_call(
     progress: Progress | None,
     counted: CountedCalls | None,
 ) -> tuple[DryRunResult, dict[str, Any]]:
-    """What the call executes with the switches of the request, and the stand-ins that it was made with."""
+    """Count the call with the switches of the request; return the result and the stand-ins that it used."""
     pipeline = opened.pipeline
 
     def prepare() -> None:
@@ -160,17 +160,17 @@ def count_call(
 
 
 _COUNTED: WeakKeyDictionary[OpenedPipeline, tuple[dict[str, str], CountedCalls]] = WeakKeyDictionary()
-"""Of pipelines that were opened by name: the component calls of the last count, and the settings it was made with.
+"""Component calls of the last count of each pipeline that was opened by name, and the settings of that count.
 
-Encoders of texts and images are mostly called in the same way for other sizes. Not by pipeline: `CountedCalls` hold
-theirs, which would never be forgotten.
+Text and image encoders are usually called in the same way for other sizes. The key is not the pipeline: `CountedCalls`
+refer to it, so that it would never be freed.
 """
 
 call_on_change(_COUNTED.clear)
 
 
 def _counted_before(opened: OpenedPipeline, request: Request) -> CountedCalls | None:
-    """Calls that need not be counted again; none where the pipeline is somebody else's or is changed for this count."""
+    """Return calls that need not be counted again; None for a pipeline that is live, or changed for this count."""
     if opened.source == "object" or request.scheduler is not None or request.enable or opened.changes != Changes():
         return None
     settings = process_settings()
@@ -189,7 +189,7 @@ def compose_profile(
     enable: Sequence[str] = (),
     recommended: Sequence[str] = (),
 ) -> Profile:
-    """The profile of a call that was counted; `used` are the stand-ins that it was made with."""
+    """Make the profile of a counted call; `used` are the stand-ins of the call."""
     pipeline = opened.pipeline
     outside = Call(PIPELINE, "__call__", (), None, result.outside)
     calls = (*result.calls, outside)
@@ -245,7 +245,7 @@ def _describe_value(value: Any) -> str:
 
 
 def _components(opened: OpenedPipeline, calls: Sequence[Call]) -> dict[str, Component]:
-    """In the order in which the pipeline first calls them; what it does not call comes after."""
+    """Return the components in the order of their first calls; those that are not called come last."""
     pipeline, stored = opened.pipeline, opened.stored
     models = components_of(pipeline)
     size_of = component_size if opened.source == "object" else _size_of_own
@@ -257,7 +257,7 @@ def _components(opened: OpenedPipeline, calls: Sequence[Call]) -> dict[str, Comp
         size = NO_SIZE if id(unwrap_compiled(model)) in counted else size_of(unwrap_compiled(model))
         counted.add(id(unwrap_compiled(model)))
         by_dtype = size.bytes_by_dtype
-        # A request that packs the weights, or keeps them otherwise, changes what the files say.
+        # A request that quantizes the weights, or stores them otherwise, overrides the files.
         if (
             slot in stored
             and size is not NO_SIZE
@@ -295,7 +295,7 @@ def _size_of_own(model: torch.nn.Module) -> ComponentSize:
 
 
 def _computing_dtype(slot: str, model: torch.nn.Module, calls: Sequence[Call]) -> str:
-    """The dtype of most of its MACs; where it has none, of most of the weights that layers can compute in."""
+    """Return the dtype of most MACs of the component; if it has none, of most weights that layers compute with."""
     computed = macs_by_dtype(call for call in calls if call.component == slot)
     if computed:
         return next(iter(computed))

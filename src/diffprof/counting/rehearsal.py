@@ -1,4 +1,4 @@
-"""Tries a call on virtual weights before anything large is downloaded or loaded."""
+"""Try a call on virtual weights before anything large is downloaded or loaded."""
 
 from __future__ import annotations
 
@@ -15,10 +15,9 @@ from diffprof.record.progress import Progress
 
 
 def rehearse(plan: LoadPlan, arguments: Mapping[str, Any], progress: Progress | None) -> int:
-    """Dry-run the call that will be made: the most bytes that a component needs in it besides its weights.
+    """Dry-run a call before it is made; return the most bytes that a component needs besides its weights.
 
-    What is wrong with the request is refused here; 0 where the call cannot be dry-run, which is no reason not to
-    make it.
+    Requests that cannot work are refused here. The result is 0 if the call cannot be dry-run; it can still be made.
     """
     pipeline, request = plan.virtual.pipeline, plan.request
 

@@ -1,4 +1,4 @@
-"""The profile of a request: from the law of its model, from the disk cache, or else counted."""
+"""The profile of a request: from a law of its model, from the disk cache, or by counting."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ from diffprof.settings.work_limits import work_limits
 
 
 def count_request(request: Request, use_cache: bool = True, progress: Progress | None = None) -> Profile:
-    """The profile of the request; torch is imported only when it has to be counted.
+    """Return the profile of the request; torch is imported only if it has to be counted.
 
-    A law of the model says the same as a count, where it was proved.
+    A law gives the same result as a count, for the requests that it was proved for.
     """
     resolved = resolve(request.model)
     request = add_recommended(request, resolved)
-    own_formulas = registered_operations()  # known to this process only
+    own_formulas = registered_operations()  # known only in this process
     if not request.count and not own_formulas:
         try:
             return profile_by_law(request, resolved)
@@ -48,7 +48,7 @@ def count_request(request: Request, use_cache: bool = True, progress: Progress |
     with needs_torch("Counting a model"):
         profile = _count(request, progress)
     if use_cache and not own_formulas:
-        # Opening a hub id may have fetched files: what was counted is what is there now.
+        # Opening a hub id may have downloaded files: the key is that of the files which were counted.
         key = _key(request, resolved) if resolved.place is Place.hub else key
         if key:
             cache.write(key, profile)
@@ -61,7 +61,7 @@ def _count(request: Request, progress: Progress | None) -> Profile:
         progress(ProgressEvent(Activity.opening, str(request.model)))
     is_first = "diffprof.counting.profile" not in sys.modules
     with no_garbage_collection():
-        # Before the limits are set: what the libraries take is not the model's doing.
+        # Before the limits are set: the memory of the libraries does not count as the model's.
         from diffprof.counting.bounded_work import within_limits
 
         if request.component is not None:
@@ -77,7 +77,7 @@ def _count(request: Request, progress: Progress | None) -> Profile:
 
 def _key(request: Request, resolved: ResolvedModel) -> str | None:
     """The key of the request in the cache; None if it cannot be cached."""
-    # Every field belongs to the key, also those that are added later.
+    # Every field is part of the key, including those that are added later.
     values = {
         field.name: getattr(request, field.name) for field in fields(request) if field.name not in ("model", "count")
     }
@@ -96,7 +96,7 @@ def _key(request: Request, resolved: ResolvedModel) -> str | None:
 
 
 def _file_states(changes: Changes) -> dict[str, list[int]]:
-    """Size and time of the files that changes name: another file under the same name is another request."""
+    """Return size and time of the files that changes name: another file under the same name is another request."""
     states = {}
     for name in (*changes.lora, *changes.controlnet):
         for file in (Path(name), Path(name) / "config.json", Path(name) / "pytorch_lora_weights.safetensors"):
@@ -106,7 +106,7 @@ def _file_states(changes: Changes) -> dict[str, list[int]]:
 
 
 def _is_json(value: Any) -> bool:
-    """Whether JSON keeps the value apart from all others: a tensor has no text, and a tuple would become a list."""
+    """Whether JSON preserves the value: a tensor has no JSON, and a tuple would become a list."""
     if type(value) is dict:
         return all(type(name) is str and _is_json(item) for name, item in value.items())
     if type(value) is list:
@@ -115,15 +115,15 @@ def _is_json(value: Any) -> bool:
 
 
 def _config_content(config: str | None) -> str | None:
-    """What the configuration of a weight file holds, where it comes from another model."""
+    """Return the contents of the configuration of a weight file, if it comes from another model."""
     content = None if config is None else _content(resolve(config))
     return None if config is None else f"{config} {content.hex() if content else ''}"
 
 
 def _content(resolved: ResolvedModel) -> bytes | None:
-    """What the profile depends on in the model's configuration; None when it is not on this machine."""
+    """Return the model's configuration that the profile depends on; None if it is not on this machine."""
     if resolved.file is not None:
-        # The header says which model of the catalogue it is, so the profile depends on the catalogue too.
+        # The header identifies a model of the catalogue, so the profile depends on the catalogue too.
         known = [catalogue.content(entry.name) or b"" for entry in catalogue.entries()]
         return cache.digest_of_file(resolved.file) + hashlib.sha256(b"".join(known)).digest()
     if resolved.place is Place.catalogue:
@@ -134,19 +134,19 @@ def _content(resolved: ResolvedModel) -> bytes | None:
         found = cache.digest_of_folder(folder) if folder is not None and folder.is_dir() else None
         return None if found is None else found + (own or b"")
     except OSError:
-        # A file that cannot be read is for the engine to complain about.
+        # The engine reports files that cannot be read.
         return None
 
 
 def _hub_snapshot(hub_id: str) -> Path | None:
-    """The folder where huggingface_hub keeps the files of a repository; found by its layout, without importing it."""
-    # Not Path.home(), which fails for a user who has none.
+    """Return the folder of a repository in the cache of huggingface_hub, without importing that library."""
+    # Not Path.home(), which fails for a user without a home folder.
     own = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache")
     home = os.environ.get("HF_HOME") or own / "huggingface"
     try:
         hub = Path(os.environ.get("HF_HUB_CACHE") or Path(home) / "hub").expanduser()
     except RuntimeError:
-        return None  # the user has no home, and so no cache
+        return None  # without a home folder there is no cache
     repository = hub / f"models--{hub_id.replace('/', '--')}"
     try:
         commit = (repository / "refs" / "main").read_text(encoding="utf-8").strip()

@@ -1,7 +1,7 @@
-"""Linear layers whose weights are spread over ranks by tensor parallelism: what one rank computes and communicates.
+"""Linear layers with tensor parallelism: count what one rank computes and communicates.
 
-Their inputs and outputs pass through hooks of torch that talk to the other ranks, which are not in a dry run. So the
-layer is computed here, with the part of the weight that this rank holds:
+The inputs and outputs of such a layer pass through hooks of torch that communicate with the other ranks, which are not
+in a dry run. So the layer is computed here, with this rank's part of the weight:
 
 | split by | this rank computes | and communicates |
 |---|---|---|
@@ -22,7 +22,7 @@ from diffprof.pipelines.packing.packed_weights import own_part
 
 
 def sharded_linear(recorder: OperationRecorder, module: torch.nn.Linear, x: torch.Tensor) -> torch.Tensor:
-    """The result that this rank has after the layer; counted as it runs."""
+    """Count the layer and return its result on this rank."""
     weight: Any = module.weight
     part = own_part(weight)
     bias = None if module.bias is None else own_part(module.bias)

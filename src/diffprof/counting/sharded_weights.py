@@ -1,7 +1,7 @@
-"""Weights that FSDP has spread over ranks: in a dry run each rank has them whole, as in a call, without fetching them.
+"""Weights that FSDP shards over ranks: a dry run gives each rank whole weights, as in a call, without communication.
 
 `fully_shard` gathers the weights of a module from all ranks just before it is called. The other ranks are not in a dry
-run, and whoever asked them for weights would wait forever.
+run, and a rank that requested weights from them would wait forever.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from diffprof.pipelines.components import components_of
 
 
 def gather_sharded_weights(pipeline: Any, recorder: OperationRecorder) -> None:
-    """Give the modules whole weights without data; who calls this puts attributes of modules back afterwards."""
+    """Give the modules whole weights without data; the caller restores the attributes of the modules."""
     states: Any = sys.modules.get("torch.distributed.fsdp._fully_shard._fsdp_state")
     if states is None or not torch.distributed.is_initialized():
         return
@@ -45,7 +45,7 @@ def _refuse_several(slot: str, state: Any) -> None:
 
 
 def _gather(module: torch.nn.Module, state: Any, recorder: OperationRecorder) -> None:
-    """Put whole weights in the place of this rank's parts, and let a call count their gathering instead of doing it."""
+    """Replace this rank's parts by whole weights, and let each call count the gathering instead of executing it."""
     parts, wholes = [], []
     for group in getattr(state, "_fsdp_param_groups", None) or [state._fsdp_param_group]:
         for weight in group.fsdp_params if group is not None else ():
@@ -67,7 +67,7 @@ def _gather(module: torch.nn.Module, state: Any, recorder: OperationRecorder) ->
 
 
 def _cast(value: Any, dtype: torch.dtype | None) -> Any:
-    """Tensors of floating point in the dtype that FSDP computes in, where it was given one."""
+    """Cast floating-point tensors to the dtype that FSDP computes in, if it has one."""
 
     def cast(part: Any) -> Any:
         is_float = isinstance(part, torch.Tensor) and part.is_floating_point()
@@ -77,7 +77,7 @@ def _cast(value: Any, dtype: torch.dtype | None) -> Any:
 
 
 def _replace(owners: Any, weight: torch.nn.Parameter) -> None:
-    """A weight that several modules share is one weight in all of them."""
+    """Replace a weight in all modules that share it."""
     places = zip((owners.module, *owners.shared_modules), (owners.param_name, *owners.shared_param_names), strict=True)
     for owner, name in places:
         owner._parameters[name] = weight

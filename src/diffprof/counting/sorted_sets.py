@@ -1,4 +1,4 @@
-"""Sets of strings that a model goes through in the same order in every process."""
+"""Sets of strings that models iterate over in the same order in every process."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from diffprof.pipelines.patching import Patches
 
 
 def sort_sets(patches: Patches, models: Iterable[object]) -> None:
-    """Let models that go through the kinds of their layers do it in alphabetical order.
+    """Let models iterate over the types of their layers in alphabetical order.
 
-    Transformers writes ``for layer_type in set(config.layer_types)``: Python shuffles strings in sets anew in every
-    process, so that what is executed first would be another operation from one count to the next. Any order is right.
+    Transformers writes ``for layer_type in set(config.layer_types)``. The order of strings in a set differs between
+    processes, so two counts would execute operations in different orders. Any order is correct.
     """
     names = dict.fromkeys(type(model).__module__ for model in models)
     own = [name for name in names if name.startswith("transformers.models.")]
@@ -23,18 +23,18 @@ def sort_sets(patches: Patches, models: Iterable[object]) -> None:
 
 
 SHARED_CODE = ("transformers.masking_utils",)
-"""What several models call, and goes through the kinds of their layers as well."""
+"""Modules that several models call, and that iterate over layer types as well."""
 
 
 class _LikeSet(type):
-    """Every set is an instance, as of the class that it stands in for."""
+    """Treats every set as an instance, as the class that it replaces does."""
 
     def __instancecheck__(cls, instance: object) -> bool:
         return isinstance(instance, set)
 
 
 class SortedSet(set[Any], metaclass=_LikeSet):
-    """A set whose strings are gone through in alphabetical order, before all else that is in it."""
+    """A set that yields its strings first, in alphabetical order."""
 
     def __iter__(self) -> Iterator[Any]:
         values = list(super().__iter__())

@@ -1,4 +1,4 @@
-"""A profile by name: a saved one that is read without torch, or a model that is counted now."""
+"""Find a profile by name: a saved one, read without torch, or a model that is counted now."""
 
 from __future__ import annotations
 
@@ -9,6 +9,6 @@ from diffprof.record.saved_profiles import load_saved, saved_file
 
 
 def open_profile(name: str, count: Callable[[str], Profile]) -> Profile:
-    """The saved profile of that name, else the model of that name as `count` counts it."""
+    """Load the saved profile of this name, or else count the model of this name with `count`."""
     file = saved_file(name)
     return count(name) if file is None else load_saved(file)

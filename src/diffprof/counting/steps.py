@@ -1,4 +1,4 @@
-"""Which calls of a dry run belong to which denoising step: those since the scheduler's last step."""
+"""Assign the calls of a dry run to denoising steps: a step has the calls since the scheduler's last step."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ from diffprof.record.profile import Call, Stage
 
 @dataclass(frozen=True)
 class StagedCalls:
-    """The calls of a dry run with their steps."""
+    """The calls of a dry run, with their steps."""
 
     calls: tuple[Call, ...]
     stages: tuple[Stage, ...]
     call_stages: tuple[int | None, ...]
-    """The number of the stage that each call belongs to."""
+    """The number of the stage of each call."""
 
 
 class StepRecorder:
-    """Watches the schedulers of a pipeline, and notes which calls were made by denoisers."""
+    """Observes the schedulers of a pipeline and notes the calls of denoisers."""
 
     def __init__(self, roles: Mapping[str, str]) -> None:
         self._roles = roles
         self._schedulers: dict[str, str] = {}
-        """Slot of a scheduler -> the name of its class."""
+        """The class name of each scheduler, by slot."""
         self._steps: dict[str, list[list[int]]] = {}
-        """Slot of a scheduler -> for each executed step the numbers of the calls that belong to it."""
+        """For each slot of a scheduler, the numbers of the calls of each executed step."""
         self._pending: list[int] = []
-        """Calls of denoisers since the last step of a scheduler."""
+        """Calls of denoisers since the scheduler's last step."""
 
     def catch_schedulers(self, patches: Patches, schedulers: dict[str, Any]) -> None:
-        """Close a step whenever a scheduler makes one."""
+        """Close a step whenever a scheduler executes one."""
         self._schedulers = {slot: type(scheduler).__name__ for slot, scheduler in schedulers.items()}
         slots = SchedulerSlots(schedulers)
 
@@ -51,12 +51,12 @@ class StepRecorder:
             patches.function(owner, "step", wrap_step)
 
     def note_call(self, slot: str, method: str, number: int) -> None:
-        """Remember the number of a call, if it is one that a step consists of."""
+        """Note the number of a call, if it is part of a step."""
         if method == "forward" and self._roles[slot] in DENOISING_ROLES:
             self._pending.append(number)
 
     def arrange(self, calls: list[Call]) -> StagedCalls:
-        """Give every call the number of its step, and every scheduler that made steps a stage."""
+        """Give every call the number of its step, and every scheduler that executed steps a stage."""
         calls = list(calls)
         stages: list[Stage] = []
         call_stages: list[int | None] = [None] * len(calls)

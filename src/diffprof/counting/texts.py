@@ -1,4 +1,4 @@
-"""What text encoders were given: how many tokens the texts had, and whose tokenizer made them."""
+"""The inputs of text encoders: how many tokens the texts had, and which tokenizer made them."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from diffprof.record.texts import EncodedText
 
 
 class TextRecorder:
-    """Watches the tokenizers of a pipeline, and the calls of the components that read their numbers."""
+    """Observes the tokenizers of a pipeline, and the components that read their tokens."""
 
     def __init__(self, pipeline: Any) -> None:
         self.encoded: dict[EncodedText, None] = {}
         self._tokenizers = tokenizers_of(pipeline)
         self._slots = {id(tokenizer): slot for slot, tokenizer in self._tokenizers.items()}
         self._lengths: dict[tuple[int, ...], tuple[str, int]] = {}
-        """Numbers of a text with its padding -> the slot of its tokenizer, and how many are no padding."""
+        """For each padded sequence of tokens, the slot of its tokenizer and the number of tokens without padding."""
 
     def catch_tokenizers(self, patches: Patches) -> None:
-        """Look at what the pipeline's tokenizers give back while it runs."""
+        """Observe the results of the pipeline's tokenizers while it runs."""
 
         def wrap(original: Callable[..., Any]) -> Callable[..., Any]:
             @functools.wraps(original)
@@ -48,7 +48,7 @@ class TextRecorder:
             self._lengths[row] = (slot, sum(masks[number]) if number < len(masks) else len(row))
 
     def note_call(self, component: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: Any) -> None:
-        """Write down the texts of a component call that has some."""
+        """Record the texts of a component call, if it has any."""
         if not self._tokenizers:
             return
         named = {**dict(zip(parameter_names(function), args, strict=False)), **kwargs}
@@ -72,7 +72,7 @@ class TextRecorder:
 
 
 def tokenizers_of(pipeline: Any) -> dict[str, Any]:
-    """The tokenizers of a pipeline by slot, also those inside of processors."""
+    """Return the tokenizers of a pipeline by slot, including those inside processors."""
     found = {}
     for slot, part in getattr(pipeline, "components", {}).items():
         tokenizer = part if isinstance(part, PreTrainedTokenizerBase) else getattr(part, "tokenizer", None)
@@ -82,7 +82,7 @@ def tokenizers_of(pipeline: Any) -> dict[str, Any]:
 
 
 def _rows(value: Any) -> list[tuple[int, ...]]:
-    """The rows of whole numbers in a tensor, a list or an array; none where it holds no values."""
+    """Return the rows of integers in a tensor, a list or an array; empty if it has no values."""
     if isinstance(value, torch.Tensor):
         if value.is_meta or value.dim() != 2 or value.is_floating_point():
             return []

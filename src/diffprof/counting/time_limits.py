@@ -1,8 +1,8 @@
-"""Ends work that takes too much of the processor's time: in any thread, and as far as possible in compiled code.
+"""Stop work that takes too much CPU time, in any thread and, as far as possible, in compiled code.
 
-Work in Python is interrupted by an exception. Compiled code that does not return to Python cannot be: where the process
-does nothing else, as that of a command, it is ended with the same sentence by a thread, which runs as soon as that code
-lets others run; and where it does not, by the kernel.
+Work in Python is interrupted by an exception. Compiled code that does not return to Python cannot be interrupted. If
+the process does nothing else, as with a command, a thread ends the process with the same message as soon as that code
+releases the GIL; if it never does, the kernel ends it.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from typing import Any
 from diffprof.errors import WorkLimitError
 
 REPEATED_SECONDS = 1.0
-"""Code of a library may swallow the first exception with a bare except."""
+"""The exception is raised again after this time, in case a library has swallowed it with a bare except."""
 GRACE_SECONDS = 5.0
-"""Beyond the limit, for compiled code to return to Python before the process is ended."""
+"""Time beyond the limit for compiled code to return to Python before the process is ended."""
 LOOK_SECONDS = 0.5
-"""Between two looks at the clock."""
+"""Time between two checks of the clock."""
 
 
 class _TimeIsUp(BaseException):
-    """Not an Exception: libraries, and this one, catch those and go on."""
+    """Not an Exception, because libraries, and this one, catch those and continue."""
 
 
 @contextlib.contextmanager
 def time_limit(what: str, seconds: float | None, ends_process: bool = False) -> Iterator[None]:
-    """Inside, the thread gets no more of the processor's time than this; `what` is named in the error."""
+    """Limit the CPU time of this thread inside the block; the error names `what`."""
     if seconds is None:
         yield
         return
@@ -54,7 +54,7 @@ def time_limit(what: str, seconds: float | None, ends_process: bool = False) -> 
 
 @contextlib.contextmanager
 def _timer(seconds: float) -> Iterator[None]:
-    """Interrupt the main thread by a signal, unless the program that this runs in has such a timer of its own."""
+    """Interrupt the main thread by a signal, unless the program already uses that timer."""
     is_taken = not hasattr(signal, "setitimer") or (
         signal.getsignal(signal.SIGPROF) is not signal.SIG_DFL or signal.getitimer(signal.ITIMER_PROF)[0]
     )
@@ -76,7 +76,7 @@ def _timer(seconds: float) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _watched_thread(seconds: float) -> Iterator[None]:
-    """Interrupt this thread, to which no signal comes, from another one."""
+    """Interrupt this thread, which receives no signals, from another one."""
     if not hasattr(time, "pthread_getcpuclockid"):
         yield
         return
@@ -104,7 +104,7 @@ def _watched_thread(seconds: float) -> Iterator[None]:
     finally:
         try:
             stop()
-        except _TimeIsUp:  # asked for a moment ago: there is none after it, because whoever asks takes turns with us
+        except _TimeIsUp:  # just requested; no more follow, because both threads use the same lock
             stop()
 
 
@@ -114,11 +114,11 @@ def _interrupt(thread: int) -> None:
 
 
 def _take_interruption(thread: int) -> None:
-    """Leave none behind in this thread, which may have had its own or not.
+    """Consume an interruption of this thread that may still be pending.
 
-    Python has a call that takes an interruption back, and leaves a flag set forever if there is none: each function
-    is slower from then on, and code that is traced by a debugger or a profiler hangs (CPython 3.11). So one more is
-    asked for, in place of one that has not come yet, and is waited for.
+    Python can cancel an interruption, but if there is none, a flag stays set forever: every function is slower from
+    then on, and code under a debugger or a profiler hangs (CPython 3.11). So another one is requested, which replaces
+    a pending one, and awaited.
     """
     try:
         _interrupt(thread)
@@ -130,7 +130,7 @@ def _take_interruption(thread: int) -> None:
 
 @contextlib.contextmanager
 def _ended_process(sentence: str, seconds: float) -> Iterator[None]:
-    """End the process where compiled code goes on: a thread does it, with a sentence, or else the kernel."""
+    """End the process if compiled code does not return: a thread does it, with a message, or else the kernel."""
     is_over = threading.Event()
     last = time.process_time() + seconds
 
@@ -150,7 +150,7 @@ def _ended_process(sentence: str, seconds: float) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _kernel_limit(seconds: float) -> Iterator[None]:
-    """The time of the processor at which the kernel ends the process, by SIGXCPU."""
+    """Set the CPU time at which the kernel ends the process with SIGXCPU."""
     if sys.platform == "win32":
         yield
         return
@@ -158,7 +158,7 @@ def _kernel_limit(seconds: float) -> Iterator[None]:
 
     soft, hard = resource.getrlimit(resource.RLIMIT_CPU)
     if soft != resource.RLIM_INFINITY and soft <= seconds:
-        yield  # somebody has set a stricter one
+        yield  # there already is a stricter limit
         return
     resource.setrlimit(resource.RLIMIT_CPU, (int(seconds) + 1, hard))
     try:

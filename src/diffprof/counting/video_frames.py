@@ -1,4 +1,4 @@
-"""Converts videos to arrays frame by frame, which halves the memory: five seconds of stand-in video take a gigabyte."""
+"""Convert videos to arrays frame by frame, which halves the memory: five seconds of stand-in video take a gigabyte."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from diffprof.pipelines.patching import Patches
 
 
 def convert_by_frame(patches: Patches) -> None:
-    """Let diffusers, which makes numbers of all frames and then copies them, put each in its place at once."""
+    """Let diffusers, which converts all frames and then copies them, write each frame directly into the result."""
     from diffusers.image_processor import VaeImageProcessor
 
     patches.function(VaeImageProcessor, "pil_to_numpy", _by_frame)
@@ -16,7 +16,7 @@ def convert_by_frame(patches: Patches) -> None:
 
 def _by_frame(original: Any) -> Any:
     def pil_to_numpy(images: Any) -> Any:
-        # Of frames that differ, diffusers says what is wrong.
+        # For frames of different sizes, diffusers raises its own error.
         if not isinstance(images, list) or len({(image.size, image.mode) for image in images}) != 1:
             return original(images)
         import numpy

@@ -1,1 +1,1 @@
-"""Exact laws found from dry runs, and proved on others."""
+"""Derive exact laws from dry runs, and prove them on other dry runs."""

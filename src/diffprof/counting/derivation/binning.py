@@ -1,4 +1,4 @@
-"""Resolution binning: pipelines that compute at the nearest of a few sizes and resize the image."""
+"""Resolution binning: some pipelines compute at the nearest of a few sizes and resize the image."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any
 from diffprof.record.profile import Profile
 
 BINNING = "use_resolution_binning"
-"""The argument of pipelines that do so."""
+"""The argument of pipelines with binning."""
 
 
 def binned_sizes(pipeline: Any, default: Profile) -> tuple[tuple[int, int], ...]:
-    """Heights and widths, from the table among those of the pipeline's module that has its default size."""
+    """Return the heights and widths of the table in the pipeline's module that contains the default size."""
     module = vars(sys.modules[type(pipeline).__module__])
     tables = [_pairs(table.values()) for name, table in module.items() if re.fullmatch(r"ASPECT_RATIO_\d+_BIN", name)]
     tables += [_pairs(module["SUPPORTED_SHAPE"])] if "SUPPORTED_SHAPE" in module else []

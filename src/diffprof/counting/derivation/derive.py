@@ -1,4 +1,4 @@
-"""Derives the law of a model: samples it, fits every number, and proves the result on requests it has not seen."""
+"""Derive the law of a model: sample it, fit every number, and prove the result on requests that were not sampled."""
 
 from __future__ import annotations
 
@@ -41,27 +41,27 @@ FRAMES = "num_frames"
 
 @dataclass(frozen=True)
 class Derived:
-    """A law, and what was proved."""
+    """A law, and how it was proved."""
 
     law: Law
     proofs: int
-    """Requests that were not used to find it, and came out equal."""
+    """The number of requests that the law was not fitted to and that matched it."""
     left_out: tuple[str, ...]
-    """What it does not cover, and why."""
+    """Requests that the law does not cover, and why."""
 
 
 def derive_law(model: str, prove: int = 2, reach: Reach = Reach.everything, frames: Sequence[int] = ()) -> Derived:
-    """The law of a model, by its name or folder; `NoLaw` where none was found or it did not hold.
+    """Return the law of a model, given by name or folder; raise `NoLaw` if none was found or it did not hold.
 
-    Where no law of all sizes is found, it is that of the default size. `frames` are lengths of a video that it
-    covers besides the default one.
+    If there is no law for all sizes, the law covers the default size only. `frames` are further numbers of frames of a
+    video to cover, besides the default.
     """
     return _Derivation(Subject(Sampler(model)), prove, reach, frames).derive()
 
 
 @dataclass(frozen=True)
 class _Way:
-    """A way of calling: what is the same for all sizes and steps."""
+    """The settings of a call that are the same for all sizes and steps."""
 
     maker: PieceMaker
     classes: tuple[str, ...]
@@ -106,7 +106,7 @@ class _Derivation:
         return Derived(law, proofs + maker.proofs, tuple(self.left_out))
 
     def _holds_for_one_side(self, maker: PieceMaker, law: Law) -> bool:
-        """Whether one side can be given alone: some pipelines then ignore it."""
+        """Whether the law holds if only one side is given; some pipelines then ignore it."""
         if "height" not in self.sources:
             return False
         try:
@@ -116,7 +116,7 @@ class _Derivation:
         return True
 
     def _random_sample(self, piece: Piece) -> CountedSample:
-        """Counted without what was counted before."""
+        """Count a random request, without reusing earlier counts."""
         base = {source: bounds.least for source, bounds in piece.domain.ranges.items()}
         *_, numbers = requests_to_prove(piece.domain, base, 1, seed=2)
         return self.subject.sampler.run(self.subject.arguments(numbers, piece.scale), anew=True)
@@ -128,7 +128,7 @@ class _Derivation:
         return StepGroups(lambda number: maker.sample({**usual, STEPS: number}).values, usual[STEPS]).find()
 
     def _add_pieces(self, way: _Way) -> None:
-        """Pieces of all sizes, and of the default size for what those do not cover."""
+        """Add pieces for all sizes, and for the default size if those do not cover it."""
         for frames in self.frames:
             usual = self._usual_domain(way, frames)
             if self.reach is not Reach.usual_size and set(SIDES) <= set(self.sources):
@@ -149,7 +149,7 @@ class _Derivation:
         return lambda: way.maker.make(usual, base, group, CELLS[-1])
 
     def _try(self, what: str, make: Callable[[], list[Piece]]) -> list[Piece]:
-        """Add the pieces that are made, or the reason why there are none."""
+        """Add the pieces that `make` returns, or the reason why there are none."""
         try:
             made = make()
         except DiffprofError as error:
@@ -166,7 +166,7 @@ class _Derivation:
         return Domain({name: given.get(name, bounds) for name, bounds in ranges.items()}, way.classes, pixels)
 
     def _is_covered(self, way: _Way, usual: Domain, group: StepGroup) -> bool:
-        """Whether the default size with these steps belongs to a piece that is already there."""
+        """Whether a piece already covers the default size with these steps."""
         numbers = {source: bounds.least for source, bounds in usual.ranges.items()}
         guidance = way.classes[0] if way.classes else None
         return all(
@@ -176,7 +176,7 @@ class _Derivation:
         ) and bool(group.ranges or any(piece.domain.contains(numbers, guidance, 0) for piece in self.pieces))
 
     def _add_sizes(self, way: _Way, usual: Domain) -> None:
-        """Pieces of the finest sides for which there are any."""
+        """Add pieces for the smallest cell that has any."""
         for cell, multiple in self._cells(way, usual):
             least, most = VIDEO_SIDE_RANGE if self.subject.is_video else SIDE_RANGE
             sides = {side: Range(least, most, PADDED_CELL if multiple > 1 else cell) for side in SIDES}
@@ -186,7 +186,7 @@ class _Derivation:
                 return
 
     def _cells(self, way: _Way, usual: Domain) -> list[tuple[int, int]]:
-        """Cells that sides are multiples of, with what their product is one of: those at which nothing else is done."""
+        """Return cells for sides, each with the multiple that areas must be of, at which the program stays the same."""
         base = self._base(way, usual)
         found = []
         cells = [(cell, 1) for cell in CELLS] + ([] if self.subject.is_video else [(128, PADDED_AREA)])
@@ -224,7 +224,7 @@ class _Derivation:
                 yield partial(way.maker.make, part, own, group, cell)
 
     def _parts(self, way: _Way, domain: Domain, base: Mapping[str, int], cell: int) -> list[Domain]:
-        """The domain in parts in each of which one thing is done."""
+        """Split the domain into parts that each have one program."""
         if domain.sizes:
             return [domain]
         bounds = domain.ranges["height"]

@@ -1,4 +1,4 @@
-"""Which requests of a model are counted to find its law, and which to prove it."""
+"""Choose the requests to derive the law of a model from, and those to prove it with."""
 
 from __future__ import annotations
 
@@ -13,33 +13,32 @@ from diffprof.laws.law import Domain, Range, volume
 from diffprof.laws.variables import Variable
 
 SIDE_STEPS = {8: (-64, 8, 16, 72), 16: (-64, 16, 80), 32: (-64, 32, 96), 64: (-64, 64, 192), 128: (-128, 128, 384)}
-"""Around the base, in pixels, by the cell that sides are multiples of: enough to tell a quadratic of one rounding from
-those of others."""
+"""Offsets from the base in pixels, by cell: enough to tell quadratics with different roundings apart."""
 BASE_SIDES = {"height": 640, "width": 896}
 BASE_VIDEO_SIDES = {"height": 384, "width": 640}
 LARGEST_ROUNDING = 128
 MOST_TRIES = 10_000
 TOKENS = (5, 3, 9, 14)
 OFF_AXES = 3
-"""Samples in which everything changes; with frames there are more products to tell apart."""
+"""The number of samples in which all values change; with frames there are more products to tell apart."""
 
 
 @dataclass(frozen=True)
 class SamplePlan:
-    """The samples of one program."""
+    """The samples for one program."""
 
     samples: Sequence[Mapping[str, int]]
-    """The numbers of each: the first is the base."""
+    """The numbers of each sample; the first is the base."""
     axes: Mapping[str, Sequence[int]]
     variables: Sequence[Variable]
 
 
 def plan_samples(domain: Domain, base: Mapping[str, int], steps: Sequence[int], cell: int) -> SamplePlan:
-    """Samples along each axis from the base, and some off all axes; sides are changed by multiples of a cell."""
+    """Plan samples along each axis from the base, and some off all axes; sides change by multiples of a cell."""
     ranges = domain.ranges
     samples: list[dict[str, int]] = [dict(base)]
     axes: dict[str, list[int]] = {}
-    # Frames first: where they follow no polynomial, that shows early.
+    # Frames first, because they often follow no polynomial, which then shows early.
     for source in sorted(base, key=lambda source: source != "num_frames"):
         axes[source] = [0]
         for value in _axis_values(source, ranges[source], base[source], steps, cell):
@@ -62,7 +61,7 @@ def plan_samples(domain: Domain, base: Mapping[str, int], steps: Sequence[int], 
 
 
 def frames_per_cell(pipeline: Any) -> int:
-    """How many frames of a video its latents have one for."""
+    """Return how many frames of a video share one frame of latents."""
     for name in ("vae_scale_factor_temporal", "vae_temporal_compression_ratio"):
         if isinstance(getattr(pipeline, name, None), int):
             return int(getattr(pipeline, name))
@@ -115,11 +114,11 @@ def _frame_divisors(bounds: Range) -> list[tuple[int, int]]:
 
 
 AREAS = ((1024, 1024),)
-"""Sizes that are always tried: a dry run does not compute large tables for real."""
+"""Sizes that are always tried, because a dry run does not compute large tables."""
 
 
 def requests_to_prove(domain: Domain, base: Mapping[str, int], number: int, seed: int = 1) -> list[dict[str, int]]:
-    """The ends of the domain, and random requests between them; small ones first."""
+    """Return the ends of the domain and random requests between them, small ones first."""
     rng = random.Random(seed)
     ranges = domain.ranges
     ends = [
@@ -139,13 +138,13 @@ def requests_to_prove(domain: Domain, base: Mapping[str, int], number: int, seed
 
 
 def few_steps(domain: Domain) -> int:
-    """A small number of steps that the domain has."""
+    """Return a small number of steps in the domain."""
     steps = domain.ranges.get("num_inference_steps")
     return 1 if steps is None else min(max(steps.least, 3), steps.most)
 
 
 def is_inside(domain: Domain, numbers: Mapping[str, int]) -> bool:
-    """Whether a request with these numbers belongs to the domain, whatever its guidance."""
+    """Whether the domain has a request with these numbers, for any guidance."""
     return domain.contains(numbers, None, pixels_of(numbers))
 
 
@@ -156,7 +155,7 @@ def _anywhere(source: str, bounds: Range, rng: random.Random) -> int:
 
 
 def random_numbers(domain: Domain, rng: random.Random) -> dict[str, int]:
-    """The numbers of a request somewhere in the domain."""
+    """Return the numbers of a random request in the domain."""
     while True:
         numbers = {source: _anywhere(source, bounds, rng) for source, bounds in domain.ranges.items()}
         if domain.sizes:
@@ -166,7 +165,7 @@ def random_numbers(domain: Domain, rng: random.Random) -> dict[str, int]:
 
 
 def base_sides(domain: Domain, base: Mapping[str, int], cell: int) -> dict[str, int] | None:
-    """A height and a width around which samples of the domain lie; None where it is too narrow for that."""
+    """Return a height and a width with room for samples around them; None if the domain is too narrow."""
     for grid in BASE_GRIDS:
         sides = range(grid, domain.ranges["height"].most + 1, grid)
         found = [
@@ -181,11 +180,11 @@ def base_sides(domain: Domain, base: Mapping[str, int], cell: int) -> dict[str, 
 
 
 BASE_GRIDS = (LARGEST_ROUNDING // 2, 16)
-"""Pixels that a base's sides are multiples of; a domain of small images alone has room for none of the first."""
+"""Multiples for the sides of a base, in pixels; a domain of small images has no multiple of the first."""
 
 
 def _has_room_around(domain: Domain, base: Mapping[str, int], height: int, width: int, cell: int) -> bool:
-    """Whether all samples around a base lie in the domain."""
+    """Whether all samples around a base are in the domain."""
     around = [(height, width)]
     around += [(height + step, width) for step in SIDE_STEPS[cell]]
     around += [(height, width + step) for step in SIDE_STEPS[cell]]
@@ -193,7 +192,7 @@ def _has_room_around(domain: Domain, base: Mapping[str, int], height: int, width
 
 
 def _distance(height: int, width: int, base: Mapping[str, int]) -> float:
-    """How far a size is from that of the base, and from a usual aspect."""
+    """Return how far a size is from the base and from the usual aspect ratio."""
     return abs(log(height * width / (base["height"] * base["width"]))) + abs(log(width / height / USUAL_ASPECT))
 
 

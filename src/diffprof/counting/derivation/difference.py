@@ -1,4 +1,4 @@
-"""Where two profiles differ, in words."""
+"""Describe where two profiles differ."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MOST_LETTERS = 80
 
 
 def difference(one: Profile, other: Profile) -> str:
-    """The first places in which two profiles differ."""
+    """Return the first places where two profiles differ."""
     return ", ".join(_places(encode_profile(one), encode_profile(other), "")[:MOST_PLACES])
 
 

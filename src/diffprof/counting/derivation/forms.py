@@ -1,4 +1,4 @@
-"""What counted values have in common with others of the same program: everything but their numbers."""
+"""The form of counted values: everything but their numbers, which one program can compute."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ _DIGITS = re.compile(r"\d+")
 
 
 class Forms:
-    """Tells whether values can be merged into one template; parts that samples share are looked at once."""
+    """Finds out whether values can be merged into one template; parts that samples share are examined once."""
 
     def __init__(self) -> None:
         self._known: dict[int, tuple[Any, int]] = {}
-        """By identity: the value, which is kept so that no other gets its identity, and its form."""
+        """The form of each value by `id`; the value is kept alive, so that its `id` is not reused."""
 
     def form(self, value: Any) -> int:
-        """Equal for values of one form."""
+        """Return a number that is equal for values of the same form."""
         if isinstance(value, tuple | dict):
             known = self._known.get(id(value))
             if known is None:

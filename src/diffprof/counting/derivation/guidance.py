@@ -1,4 +1,4 @@
-"""Guidance scales that make a pipeline do the same."""
+"""Group guidance scales with which a pipeline executes the same operations."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from diffprof.laws.law import GUIDANCE_CLASSES, guidance_class
 from diffprof.laws.packing import NoLaw
 
 Group = tuple[float | None, tuple[str, ...]]
-"""A scale, and the classes of scales that do what it does."""
+"""A scale, and the classes of scales that have the same effect."""
 
 
 def guidance_groups(sampler: Sampler, default: CountedSample, argument: str | None, every: bool) -> list[Group]:
-    """Groups of guidance scales, that of the default one first; only that one unless `every` is set."""
+    """Return groups of guidance scales, with that of the default scale first, and the others only if `every` is set."""
     if argument is None:
         return [(None, ())]
     scale = default.profile.request.value(argument)
@@ -38,7 +38,7 @@ def guidance_groups(sampler: Sampler, default: CountedSample, argument: str | No
 
 
 def _values(sampler: Sampler, arguments: dict[str, Any]) -> dict[str, Any] | None:
-    """None where the pipeline does not take the scale."""
+    """Return the values of a call; None if the pipeline refuses the scale."""
     try:
         return sampler.run(arguments).values
     except DiffprofError:

@@ -1,4 +1,4 @@
-"""One program of a law: fitted to samples of its part of the requests, and proved on others."""
+"""Make one program of a law: fit it to samples of its requests, and prove it on others."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from diffprof.laws.prompts import MIXED_PROMPT, count_tokens
 
 @dataclass(frozen=True)
 class Piece:
-    """A program, and the requests that it was proved for."""
+    """A program, and the requests for which it was proved."""
 
     fitted: FittedProgram
     domain: Domain
@@ -34,7 +34,7 @@ class Piece:
 
 @dataclass
 class PieceMaker:
-    """Makes the pieces of one way of calling: one guidance scale."""
+    """Makes the pieces for one guidance scale."""
 
     subject: Subject
     scale: float | None
@@ -44,7 +44,7 @@ class PieceMaker:
     proofs: int = 0
 
     def make(self, domain: Domain, base: Mapping[str, int], steps: StepGroup, cell: int) -> list[Piece]:
-        """Fit one program to samples around a base, and prove it for each range of steps; one piece for each."""
+        """Fit a program to samples around a base, and prove it for each range of steps; return a piece for each."""
         base = {**base, STEPS: steps.samples[0]} if STEPS in domain.ranges else base
         wide = replace(domain, sizes=())
         if steps.ranges:
@@ -55,13 +55,13 @@ class PieceMaker:
         for numbers_of_sample in plan.samples:
             values.append(self.sample(numbers_of_sample).values)
             if self.forms.form(values[-1]) != self.forms.form(values[0]):
-                raise NoLaw(f"something else is executed for {_differences(base, numbers_of_sample)}")
+                raise NoLaw(f"other operations are executed for {_differences(base, numbers_of_sample)}")
         fitted = fit_program(values, Fitter(plan.samples, plan.axes, plan.variables))
         domains = [with_range(domain, STEPS, bounds) for bounds in steps.ranges] or [domain]
         return self._prove(fitted, domains, base)
 
     def _prove(self, fitted: FittedProgram, domains: Sequence[Domain], base: Mapping[str, int]) -> list[Piece]:
-        """The first domain is proved all over; of the others, which differ in steps, the base."""
+        """Prove the first domain everywhere, and at the base the others, which differ only in steps."""
         law = law_of(self.subject, [Piece(fitted, domain, self.scale) for domain in domains])
         proved = self._proved_part(law, domains[0], base)
         for domain in domains[1:]:
@@ -70,7 +70,7 @@ class PieceMaker:
         return [Piece(fitted, domain, self.scale) for domain in (proved, *like_first)]
 
     def record(self, domain: Domain, base: Mapping[str, int], steps: StepGroup) -> list[Piece]:
-        """The one call of the default size with a number of steps, as it was counted: there is nothing to be fitted."""
+        """Return the counted call at the default size as a piece; a single request needs no fit."""
         (number,) = steps.samples
         numbers = {**base, STEPS: number}
         fitted = fit_program([self.sample(numbers).values], Fitter([{}], {}, []))
@@ -78,26 +78,26 @@ class PieceMaker:
         return [Piece(fitted, replace(domain, ranges=ranges), self.scale)]
 
     def sample(self, numbers: Mapping[str, int]) -> CountedSample:
-        """A sample, from those that were already taken if it is among them."""
+        """Return a sample; one that was already taken is reused."""
         key = tuple(sorted(numbers.items()))
         if key not in self.samples:
             self.samples[key] = self.subject.run(numbers, self.scale)
         return self.samples[key]
 
     def form(self, numbers: Mapping[str, int]) -> int | None:
-        """The form of what is executed; None where the pipeline does not take the numbers."""
+        """Return the form of the executed operations; None if the pipeline refuses the numbers."""
         try:
             return self.forms.form(self.sample(numbers).values)
         except DiffprofError:
             return None
 
     def check(self, law: Law, sample: CountedSample) -> None:
-        """Refuse the law if it says anything else than what was counted."""
+        """Refuse the law if it differs from the counted sample."""
         compare_with_sample(law, sample)
         self.proofs += 1
 
     def _proved_part(self, law: Law, domain: Domain, base: Mapping[str, int]) -> Domain:
-        """The domain, without small sides if it does not hold for those."""
+        """Return the part of the domain for which the law holds: all of it, or without small sides."""
         try:
             return self._proved_domain(law, domain, base)
         except DiffprofError:
@@ -108,7 +108,7 @@ class PieceMaker:
             return self._proved_domain(law, replace(domain, ranges={**domain.ranges, **larger}), base)
 
     def _proved_domain(self, law: Law, domain: Domain, base: Mapping[str, int]) -> Domain:
-        """The domain, up to the largest size up to which all requests came out equal."""
+        """Return the domain up to the largest size for which the law holds."""
         few = {STEPS: few_steps(domain)} if STEPS in domain.ranges else {}
         usual = {**base, **(self.subject.default_sides() if domain.sizes else {}), **few}
         held = 0
@@ -125,7 +125,7 @@ class PieceMaker:
         return domain
 
     def _check_marks(self, law: Law, numbers: Mapping[str, int], domain: Domain) -> None:
-        """A prompt with marks and figures has as many tokens as one of words."""
+        """Check that a prompt with punctuation and digits has as many tokens as one with words only."""
         tokens = domain.ranges.get("tokens")
         if tokens is not None and (count_tokens(MIXED_PROMPT) or 0) in tokens:
             arguments = self.subject.arguments(numbers, self.scale) | {self.subject.sources["tokens"]: MIXED_PROMPT}
@@ -133,7 +133,7 @@ class PieceMaker:
 
 
 def law_of(subject: Subject, pieces: Sequence[Piece]) -> Law:
-    """The law of these pieces."""
+    """Assemble the law from these pieces."""
     request = subject.default.profile.request
     variable = {*subject.sources.values(), subject.guidance}
     scale = {} if subject.guidance is None else {subject.guidance: request.value(subject.guidance)}
@@ -151,7 +151,7 @@ def law_of(subject: Subject, pieces: Sequence[Piece]) -> Law:
 
 
 def with_range(domain: Domain, source: str, bounds: Range) -> Domain:
-    """The domain with another range of one number."""
+    """Return the domain with another range for one number."""
     return replace(domain, ranges={**domain.ranges, source: bounds})
 
 

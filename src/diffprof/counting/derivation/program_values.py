@@ -1,4 +1,4 @@
-"""A counted call as plain values, every operation of every module by itself: what laws are fitted to."""
+"""Convert a counted call to plain values, with every operation of every module, for the fit of laws."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def program_values(
     profile: Profile,
     known: dict[int, Any],
 ) -> dict[str, Any]:
-    """The values of `laws.programs`: nested dictionaries and tuples of texts, numbers and None.
+    """Return the values of `laws.programs`: nested dictionaries and tuples of strings, numbers and None.
 
-    Those of costs that are already `known`, by their identity, are not made again.
+    Values of costs that are `known`, by `id`, are reused.
     """
     costs: dict[int, Cost] = {}
     for one in profile.calls:
@@ -52,7 +52,7 @@ def program_values(
 
 
 def _own_assumptions(profile: Profile, used: Mapping[str, Any]) -> tuple[str, ...]:
-    """Without those about stand-ins, which depend on what is given."""
+    """Return the assumptions without those about stand-ins, which depend on the given arguments."""
     return tuple(
         sentence
         for sentence in profile.ledger.assumptions
@@ -85,7 +85,7 @@ def _call_values(calls: tuple[Call, ...], stages: tuple[int | None, ...], number
 def _known_cost(known: dict[int, Any], profile: Profile, cost: Cost, executed: ExecutedCall) -> Any:
     number = id(cost)
     if number not in known:
-        # The cost is kept too, so that no other gets its identity.
+        # The cost is kept alive, so that its `id` is not reused.
         known[number] = (cost, _cost_values(profile, number, cost, executed))
     return known[number][1]
 
@@ -114,18 +114,18 @@ def _cost_values(profile: Profile, number: int, cost: Cost, executed: ExecutedCa
 
 
 def _inputs(op: ExecutedOp) -> tuple[Any, ...]:
-    """A stack of images has as many inputs as there are images."""
+    """Return the inputs; a stack of images has one input for each image."""
     inputs = op.shapes.inputs
     is_repeated = op.name in LISTS and len(inputs) > 1 and len(set(inputs)) == 1
     return ((LOOP, len(inputs), inputs[:1]),) if is_repeated else inputs
 
 
 LISTS = ("stack", "cat")
-"""Operations on any number of tensors."""
+"""Operations on lists of tensors."""
 
 
 def _add_up(operations: Iterable[tuple[Any, int]]) -> tuple[tuple[Any, int], ...]:
-    """Equal operations once: the engine tells some apart that differ in nothing that is recorded."""
+    """Add up equal operations: the engine distinguishes some that are recorded alike."""
     counts: dict[Any, int] = {}
     for op, count in operations:
         counts[op] = counts.get(op, 0) + count
@@ -133,7 +133,7 @@ def _add_up(operations: Iterable[tuple[Any, int]]) -> tuple[tuple[Any, int], ...
 
 
 def _freeze(value: Any) -> Any:
-    """A JSON value with tuples for lists."""
+    """Convert the lists of a JSON value to tuples."""
     if isinstance(value, list):
         return tuple(map(_freeze, value))
     return {name: _freeze(part) for name, part in value.items()} if isinstance(value, dict) else value

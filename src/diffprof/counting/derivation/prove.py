@@ -1,4 +1,4 @@
-"""Compares a law with dry runs of random requests that it was proved for."""
+"""Compare a law with dry runs of random requests."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from diffprof.record.document import encode_profile
 
 
 def prove_law(law: Law, number: int, seed: int) -> None:
-    """Count random requests, and refuse the law if it says anything else about one of them."""
+    """Count random requests, and refuse the law if it differs for one of them."""
     rng = random.Random(seed)
     sampler = Sampler(law.model)
     for _ in range(number):
@@ -28,7 +28,7 @@ def prove_law(law: Law, number: int, seed: int) -> None:
 
 
 def compare_with_sample(law: Law, sample: CountedSample) -> None:
-    """Refuse a law that says anything else about a request than what was counted."""
+    """Refuse a law that differs from the counted sample."""
     arguments = dict(sample.request.arguments)
     try:
         profile = replace(law.profile(sample.request), counted_by=sample.profile.counted_by)
@@ -41,7 +41,7 @@ def compare_with_sample(law: Law, sample: CountedSample) -> None:
 
 
 def random_arguments(law: Law, domain: Domain, rng: random.Random) -> dict[str, Any]:
-    """Call arguments somewhere in the domain of one of the programs."""
+    """Return the call arguments of a random request in the domain of a program."""
     numbers = random_numbers(domain, rng)
     arguments = law.arguments(numbers)
     if law.guidance is not None and f"{law.guidance}_2" not in law.fixed:

@@ -1,4 +1,4 @@
-"""Single requests of a model as they were counted, kept in the form of a law: common ones without a closed form."""
+"""Record counted requests of a model in the form of a law: common requests without a closed form."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from diffprof.record.request import Request
 
 
 def record_requests(model: str, requests: Iterable[Request]) -> Law:
-    """A law of these requests, and of no others; those that the pipeline does not take are left out."""
+    """Return a law of exactly these requests; those that the pipeline refuses are left out."""
     sampler = Sampler(model)
     subject = Subject(sampler)
     pieces: list[Piece] = []
@@ -30,11 +30,11 @@ def record_requests(model: str, requests: Iterable[Request]) -> Law:
         try:
             sample = sampler.run(request.arguments, variation=variation)
         except DiffprofError:
-            continue  # the pipeline has no such switch, or no interval of guidance
+            continue  # the pipeline has no such switch, or no guidance interval
         pieces.append(_piece(subject, sample, variation))
         samples.append(sample)
     if not pieces:
-        raise NoLaw("the pipeline takes none of the requests")
+        raise NoLaw("the pipeline accepts none of the requests")
     law = law_of(subject, pieces)
     for sample in samples:
         compare_with_sample(law, sample)

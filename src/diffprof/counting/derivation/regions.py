@@ -1,4 +1,4 @@
-"""Sizes between which a pipeline does the same: a dry run computes small tables for real, and large ones not at all."""
+"""Find ranges of sizes with the same program: a dry run computes small tables, but not large ones."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ Size = tuple[int, int]
 """Height and width."""
 
 GRID = 5
-"""Sizes that are looked at first, from the smallest to the largest."""
+"""The number of sizes to try first, from the smallest to the largest."""
 MOST_ASPECT = 4
 MOST_LOOKED_AT = 60
 
 
 @dataclass(frozen=True)
 class Region:
-    """Sizes of one form."""
+    """A range of sizes of one form."""
 
     smallest: Size
     largest: Size
 
 
 def sizes_by_area(least: int, most: int, cell: int, most_area: int) -> list[Size]:
-    """One size for each area that has one whose sides are whole cells, the squarest; small areas first."""
+    """Return the squarest size of whole cells for each possible area, in the order of areas."""
     cell = max(cell, VOLUME_CELL)
     sides = range(-(-least // cell), most // cell + 1)
     found: dict[int, Size] = {}
@@ -40,13 +40,13 @@ def sizes_by_area(least: int, most: int, cell: int, most_area: int) -> list[Size
 
 
 def find_regions(sizes: Sequence[Size], form_of: Callable[[Size], int | None]) -> list[Region]:
-    """Runs of sizes that have one form; a form of None is that of sizes that the pipeline does not take."""
+    """Return the runs of sizes that have the same form; None is the form of sizes that the pipeline refuses."""
     forms: dict[int, int | None] = {}
 
     def form(place: int) -> int | None:
         if place not in forms:
             if len(forms) > MOST_LOOKED_AT:
-                raise NoLaw("too many sizes at which something else is executed")
+                raise NoLaw("too many sizes at which other operations are executed")
             forms[place] = form_of(sizes[place])
         return forms[place]
 
@@ -66,7 +66,7 @@ def find_regions(sizes: Sequence[Size], form_of: Callable[[Size], int | None]) -
 
 
 def _grid(sizes: Sequence[Size]) -> list[int]:
-    """Places of sizes whose sides are in equal steps."""
+    """Return the positions of sizes whose sides are evenly spaced."""
     sides = [isqrt(height * width) for height, width in sizes]
     targets = [sides[0] + (sides[-1] - sides[0]) * part / (GRID - 1) for part in range(GRID)]
     return sorted({min(range(len(sides)), key=lambda place: abs(sides[place] - side)) for side in targets})

@@ -1,4 +1,4 @@
-"""Dry runs of one model for many requests in one process, each with the values that laws are fitted to."""
+"""Dry-run one model for many requests in one process, with the values that laws are fitted to."""
 
 from __future__ import annotations
 
@@ -33,18 +33,18 @@ class CountedSample:
 
 
 class Sampler:
-    """A model that was opened once; component calls that were counted for one request are not counted for the next."""
+    """A model that is opened once; counted component calls are reused by later requests."""
 
     def __init__(self, model: str) -> None:
         self.model = model
         self._counted: dict[Variation, CountedCalls] = {}
-        """By what the pipeline was switched to: a VAE with tiles does other things for the same input."""
+        """Counted calls by variation: with tiling, for example, a VAE does other work for the same input."""
         self._values: dict[int, Any] = {}
         with DRY_RUN_LOCK, quiet_libraries():
             self.opened: OpenedPipeline = open_virtual(model, None, None)
 
     def run(self, arguments: Mapping[str, Any], anew: bool = False, variation: Variation = PLAIN) -> CountedSample:
-        """Count the call with these arguments, and what is recommended for the others; all of it `anew` if asked."""
+        """Count the call with these arguments and the recommended others; with `anew`, reuse no earlier counts."""
         scheduler, enable = variation.scheduler, variation.enable
         request = Request.create(self.model, arguments, scheduler=scheduler, enable=enable, changes=variation.changes)
         request = add_recommended(request)
@@ -61,7 +61,7 @@ class Sampler:
         return CountedSample(request, profile, program_values(pipeline, call, stand_ins, result, profile, known))
 
     def _with_stand_in_prompt(self, request: Request, used: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The stand-ins of the same call without its prompt: samples differ in how long that is, not in having one."""
+        """Return the stand-ins of the same call without a prompt, because samples differ only in its length."""
         if PROMPT not in request.arguments or PROMPT in used:
             return used
         others = {name: value for name, value in request.arguments.items() if name != PROMPT}

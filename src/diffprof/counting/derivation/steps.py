@@ -1,4 +1,4 @@
-"""Numbers of steps that one program covers: found at the default size, where only steps differ."""
+"""Find the numbers of steps that one program covers, at the default size, where only the steps differ."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ from diffprof.laws.variables import Variable
 
 STEPS = "num_inference_steps"
 ENOUGH = 4
-"""Numbers of steps from which a program of several is looked for."""
+"""The fewest numbers of steps to try a common program for."""
 MOST_BELOW = 12
-"""How many numbers of steps below those of a program get their own programs."""
+"""The maximum number of step counts below a program's range that get their own programs."""
 
 
 @dataclass(frozen=True)
 class StepGroup:
-    """Numbers of steps that follow one program."""
+    """Numbers of steps that one program covers."""
 
     samples: tuple[int, ...]
-    """The numbers of steps that it is derived from; a single one if each has its own program."""
+    """The numbers of steps that the program is derived from; one if each has its own program."""
     ranges: tuple[Range, ...]
 
 
 class StepGroups:
-    """Finds the groups; `values_of` counts the default call with another number of steps."""
+    """Finds groups of step counts; `values_of` counts the default call with another number of steps."""
 
     def __init__(self, values_of: Callable[[int], Any], default: int) -> None:
         self._values_of = values_of
@@ -44,12 +44,12 @@ class StepGroups:
         self._forms = Forms()
 
     def find(self) -> list[StepGroup]:
-        """The groups, that of the default number first."""
+        """Return the groups, with that of the default number first."""
         groups = self._groups_of_bases() or self._groups_of_forms()
         return sorted(groups, key=lambda group: not any(self._default in bounds for bounds in group.ranges))
 
     def _values(self, number: int) -> Any:
-        """None where the pipeline does not take the number."""
+        """Return the values for a number of steps; None if the pipeline refuses it."""
         if number not in self._known:
             try:
                 self._known[number] = self._values_of(number)
@@ -58,7 +58,7 @@ class StepGroups:
         return self._known[number]
 
     def _groups_of_bases(self) -> list[StepGroup]:
-        """A program for all numbers up from some; those below it, if they are few, each by themselves."""
+        """Return a group for all numbers from some on; if few are smaller, each of those gets its own group."""
         groups: list[StepGroup] = []
         for samples in STEP_BASES:
             fitted = self._fit(samples)
@@ -89,7 +89,7 @@ class StepGroups:
         return Range(least, MOST_STEPS)
 
     def _groups_of_forms(self) -> list[StepGroup]:
-        """Each number by itself, but those that one program says the same about."""
+        """Group numbers that one program covers; each of the others gets its own group."""
         numbers = [n for n in sorted({*SINGLE_STEPS, self._default}) if self._values(n) is not None]
         by_form: dict[int, list[int]] = {}
         for number in numbers:
@@ -120,7 +120,7 @@ class StepGroups:
 
 
 def values_at(fitted: FittedProgram, variables: Mapping[str, int]) -> Any:
-    """What the program says; compared with what was counted, fractions are other values."""
+    """Return the program's values; a fraction never equals a counted value."""
     numbers = [
         sum((part * monomial_value(monomial, variables) for monomial, part in polynomial.items()), Fraction(0))
         for polynomial in fitted.polynomials
@@ -134,7 +134,7 @@ def _single(number: int) -> StepGroup:
 
 
 def _ranges(numbers: Sequence[int]) -> list[Range]:
-    """The numbers as few ranges."""
+    """Combine the numbers into as few ranges as possible."""
     begins = [numbers[0], *(after for before, after in pairwise(numbers) if after != before + 1)]
     ends = [*(before for before, after in pairwise(numbers) if after != before + 1), numbers[-1]]
     return [Range(begin, end) for begin, end in zip(begins, ends, strict=True)]

@@ -1,4 +1,4 @@
-"""The model that a law is derived for: which arguments of its call vary, and how it is called for a sample."""
+"""The model that a law is derived for: the arguments of its call that vary, and its call for a sample."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from diffprof.record.texts import STAND_IN_PROMPT
 
 
 class Subject:
-    """A model that was opened, with the call in which nothing is given."""
+    """An opened model, and its call without arguments."""
 
     def __init__(self, sampler: Sampler) -> None:
         self.sampler = sampler
@@ -24,7 +24,7 @@ class Subject:
         found = {source: find_argument(self.parameters, source) for source in SOURCES}
         names = {source: name for source, name in found.items() if name is not None}
         request = self.default.profile.request
-        # What is asked for, where another number is made of it.
+        # The requested number, if the pipeline computes with another one.
         used = {name: request.arguments.get(name, request.value(name)) for name in names.values()}
         self.sources = {source: name for source, name in names.items() if isinstance(used[name], int)}
         self.defaults: dict[str, Any] = {name: used[name] for name in self.sources.values()}
@@ -46,18 +46,18 @@ class Subject:
         return {side: self.default_number(side) for side in SIDES if side in self.sources}
 
     def run(self, numbers: Mapping[str, int], scale: float | None) -> CountedSample:
-        """A sample; sizes that the pipeline would compute at another one are asked for as they are."""
+        """Count a sample; resolution binning is off, so that the sizes are not changed."""
         other = self.sizes and (numbers.get("height"), numbers.get("width")) not in self.sizes
         return self.sampler.run(self.arguments(numbers, scale) | ({BINNING: False} if other else {}))
 
     def arguments(self, numbers: Mapping[str, int], scale: float | None) -> dict[str, Any]:
-        """Call arguments that have these numbers."""
+        """Return the call arguments for these numbers."""
         arguments: dict[str, Any] = {
             self.sources[source]: prompt_of(value) if source == "tokens" else value
             for source, value in numbers.items()
             if source != "tokens" or value != USUAL_TOKENS
         }
-        # A scale that is given as it is anyway would take away what is recommended for a second one.
+        # A scale that equals the default is left out: giving it would drop the recommendation for a second one.
         if self.guidance is None or scale in (None, self.default.profile.request.value(self.guidance)):
             return arguments
         return {**arguments, self.guidance: scale}

@@ -1,4 +1,4 @@
-"""Lengths of a prompt that one program covers: found at the default size, where only the prompt differs."""
+"""Find the prompt lengths that one program covers, at the default size, where only the prompt differs."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from diffprof.laws.prompts import USUAL_TOKENS
 from diffprof.laws.variables import Variable
 
 LONGEST = (200, 60, 40, 20)
-"""Words of the longest prompt, the first of these for which the law holds."""
+"""Words of the longest prompt to cover; the first of these for which the law holds is used."""
 SOURCE = "tokens"
 
 
 def proved_tokens(maker: PieceMaker) -> Range:
-    """Words and marks of a prompt that follow one program; those of the usual prompt where no others do."""
+    """Return the range of prompt tokens that one program covers; at least those of the usual prompt."""
     subject = maker.subject
     usual = Range(USUAL_TOKENS, USUAL_TOKENS)
     if SOURCE not in subject.sources:

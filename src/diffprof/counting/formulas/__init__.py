@@ -1,1 +1,1 @@
-"""What each operation costs: one table, and how to add to it."""
+"""The cost of each operation: one table, and how to add to it."""

@@ -1,4 +1,4 @@
-"""Kinds of work, what operations of a kind are free, and the factors of those that do several things at once."""
+"""Kinds of operations, operations that are free, and the factors of operations with several parts."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ KINDS = (
     LINEAR, CONVOLUTION, MATMUL, ATTENTION, NORM, ACTIVATION, SOFTMAX, ELEMENTWISE, REDUCTION, EMBEDDING, RESAMPLING,
     FOURIER, SORTING, CREATION, MOVEMENT,
 )  # fmt: skip
-"""The kinds that a formula can give its operation."""
+"""The kinds that a formula can return."""
 
 PER_ELEMENT = {
     "layer_norm": 7,  # mean 1, variance 2, subtract 1, scale 1, weight 1, bias 1
     "group_norm": 7,
-    "batch_norm": 4,  # subtract, scale, weight, bias: the statistics are stored ones
+    "batch_norm": 4,  # subtract, scale, weight, bias; the statistics are stored
     "rms_norm": 4,  # square, mean, scale, weight
     "softmax": 5,  # maximum, subtract, exponential, sum, divide
     "silu": 4,  # negate, exponential, add, divide
@@ -45,7 +45,7 @@ PER_ELEMENT = {
     "softplus": 3,
     "hardswish": 4,
 }
-"""FLOPs for each output element of operations that do several things at once."""
+"""FLOPs per output element of operations that consist of several elementary ones."""
 
 BILINEAR_TAPS = {1: 2, 2: 4, 3: 8}
 BICUBIC_TAPS = 16
@@ -53,16 +53,16 @@ BICUBIC_TAPS = 16
 
 @dataclass(frozen=True)
 class OperationCost:
-    """MACs and other FLOPs of one executed operation, and what kind of work it is."""
+    """MACs and other FLOPs of one executed operation, and its kind."""
 
     kind: str
-    """One of `KINDS`, such as ``matmul`` or ``elementwise``; ``unknown`` where there is no formula."""
+    """One of `KINDS`, such as ``matmul`` or ``elementwise``; ``unknown`` if there is no formula."""
     macs: int = 0
     other_flops: int = 0
 
 
 Formula = Callable[[Sequence[Any], Any], OperationCost]
-"""(positional arguments, result) -> cost. ATen passes the tensors that matter positionally."""
+"""(positional arguments, result) -> cost. ATen passes the relevant tensors positionally."""
 
 
 SHARES_STORAGE = frozenset(

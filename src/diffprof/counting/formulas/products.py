@@ -19,7 +19,7 @@ def mm(arguments: Sequence[Any], result: Any) -> OperationCost:
 
 
 def addmm(arguments: Sequence[Any], result: Any) -> OperationCost:
-    """The added matrix is one FLOP for each output element."""
+    """As `mm`, plus one FLOP per output element for the added matrix."""
     a, b = arguments[1], arguments[2]
     return OperationCost(MATMUL, a.shape[0] * a.shape[1] * b.shape[1], result.numel())
 
@@ -57,16 +57,16 @@ def addr(arguments: Sequence[Any], result: Any) -> OperationCost:
 
 
 def grouped_mm(arguments: Sequence[Any], result: Any) -> OperationCost:
-    """Every row of the output is one row of the input times one of the matrices: rows·k·n."""
+    """Every row of the output is a row of the input times one of the matrices: rows·k·n."""
     a, b = arguments[0], arguments[1]
     inner = a.shape[-1]
-    if a.dim() == 2 and b.dim() == 2:  # the groups lie along the inner dimension
+    if a.dim() == 2 and b.dim() == 2:  # the groups are along the inner dimension
         return OperationCost(MATMUL, a.shape[0] * inner * b.shape[-1])
     return OperationCost(MATMUL, result.numel() * inner)
 
 
 def linear(arguments: Sequence[Any], result: Any) -> OperationCost:
-    """x [..., in] times weight [out, in]: one MAC for each output element and input feature; the bias one FLOP each."""
+    """x [..., in] times weight [out, in]: one MAC per output element and input feature; the bias adds a FLOP each."""
     weight = arguments[1]
     bias = arguments[2] if len(arguments) > 2 else None
     return OperationCost(LINEAR, result.numel() * weight.shape[-1], result.numel() if bias is not None else 0)
@@ -117,10 +117,10 @@ class AttentionShape:
 
 
 def attention_shape(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor) -> AttentionShape:
-    """The shape of attention for tensors [..., heads, tokens, size], as `scaled_dot_product_attention` takes them.
+    """Return the attention shape of tensors [..., heads, tokens, size], as `scaled_dot_product_attention` takes them.
 
-    The product is over the whole N_q x N_k, also under a causal or other mask: that is what dense kernels are given,
-    and it keeps the count independent of the kernel. Grouped-query attention repeats the fewer key heads.
+    The product covers all of N_q x N_k, even under a causal or other mask: dense kernels compute that, and the count
+    does not depend on the kernel. Grouped-query attention repeats the fewer key heads.
     """
     batch = torch.broadcast_shapes(query.shape[:-3], key.shape[:-3], value.shape[:-3])
     return AttentionShape(

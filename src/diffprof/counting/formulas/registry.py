@@ -5,7 +5,7 @@
 
     diffprof.register_formula("my_kernels::fused_rope", fused_rope_cost)
 
-This module imports no torch: whoever only reads cached profiles can ask whether formulas were registered.
+This module imports no torch, so that code which only reads cached profiles can check for registered formulas.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from diffprof.counting.formulas.kinds import KINDS, Formula, OperationCost
 from diffprof.errors import DiffprofError, RequestError
 
 _FORMULAS: dict[str, list[Formula]] = {}
-"""By name of the operation; the one that was registered last counts."""
+"""By name of the operation; the last registered formula is used."""
 _ON_CHANGE: list[Callable[[], None]] = []
 
 
 class RegisteredFormula:
-    """A formula in force: until `remove` is called, or until the end of a ``with`` block."""
+    """A registered formula: in force until `remove` is called, or until the end of a ``with`` block."""
 
     def __init__(self, operation: str, formula: Formula) -> None:
         self.operation = operation
@@ -50,7 +50,7 @@ class RegisteredFormula:
 
 
 def register_formula(operation: Any, formula: Formula) -> RegisteredFormula:
-    """Count an operation with a formula of your own, in every profile after this.
+    """Count an operation with your own formula, in every profile from now on.
 
     `operation` is a name (``"my_kernels::fused_rope"``, or with its overload ``"aten::add.Tensor"``) or the operation
     itself (``torch.ops.my_kernels.fused_rope``, or what `torch.library.custom_op` returns). `formula` is called with
@@ -67,7 +67,7 @@ def register_formula(operation: Any, formula: Formula) -> RegisteredFormula:
 
 
 def registered_formula(operation: Any) -> Formula | None:
-    """The formula that was registered for an ATen overload, or for all overloads of its operation."""
+    """Return the registered formula of an ATen overload, or of all overloads of its operation."""
     if not _FORMULAS:
         return None
     schema = getattr(operation, "_schema", None)
@@ -82,12 +82,12 @@ def registered_formula(operation: Any) -> Formula | None:
 
 
 def registered_operations() -> tuple[str, ...]:
-    """The operations that have a registered formula now: profiles counted with them hold in this process only."""
+    """Return the operations with a registered formula; profiles with them are valid only in this process."""
     return tuple(sorted(_FORMULAS))
 
 
 def call_on_change(clear: Callable[[], None]) -> None:
-    """Have `clear` called whenever a formula is registered or removed: costs that were remembered are outdated."""
+    """Call `clear` whenever a formula is registered or removed, because cached costs are outdated then."""
     _ON_CHANGE.append(clear)
 
 
@@ -109,7 +109,7 @@ def _name(operation: Any) -> str:
 
 
 def _without_underscore(name: str) -> str:
-    """``aten::add_`` -> ``aten::add``: in place it costs the same."""
+    """``aten::add_`` -> ``aten::add``: the in-place variant costs the same."""
     return name[:-1] if name.endswith("_") and not name.endswith("__") else name
 
 

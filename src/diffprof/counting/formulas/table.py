@@ -1,15 +1,15 @@
-"""What each operation costs: the one place where the counting convention is written down.
+"""The cost of each operation: the one place that defines the counting convention.
 
-A formula gets the arguments and the result of an ATen operation and says its MACs and other FLOPs:
+A formula gets the arguments and the result of an ATen operation and returns its MACs and other FLOPs:
 
 - **MACs**: multiply-accumulates of matrix products, convolutions and attention products, exact integers.
 - **other FLOPs**: everything else that computes. One FLOP for each output element of an elementwise operation
   (a transcendental function counts as one), one for each input element of a reduction, and the factors of
-  `PER_ELEMENT` for operations that do several of these in one go.
+  `PER_ELEMENT` for operations that combine several of these.
 - Data movement computes nothing; its bytes are counted by the recorder.
 
 An operation that no formula, tag or list covers is unknown. It is never silently zero: the ledger names it.
-Formulas can be added from outside: see `diffprof.counting.formulas.registry`.
+Programs can add formulas: see `diffprof.counting.formulas.registry`.
 """
 
 from __future__ import annotations
@@ -46,13 +46,13 @@ from diffprof.counting.formulas.registry import call_on_change, registered_formu
 
 
 def cost_of(op: Any, arguments: Sequence[Any], result: Any) -> OperationCost:
-    """What executing `op` cost; kind `UNKNOWN` when there is no formula for it."""
+    """Return the cost of executing `op`, of kind `UNKNOWN` if it has no formula."""
     return formula_for(op)(arguments, result)
 
 
 @cache
 def formula_for(op: Any) -> Formula:
-    """The formula of an operation: a registered one, else by its name, else by PyTorch's own tags and schema."""
+    """Return the formula of an operation: a registered one, else by name, else by PyTorch's own tags and schema."""
     registered = registered_formula(op)
     if registered is not None:
         return registered
@@ -77,7 +77,7 @@ call_on_change(formula_for.cache_clear)
 
 @cache
 def plain_name(op: Any) -> str:
-    """``aten.addmm_.default`` -> ``addmm``: an in-place variant costs what the operation costs."""
+    """``aten.addmm_.default`` -> ``addmm``: an in-place variant costs the same."""
     packet = getattr(op, "overloadpacket", None)
     name = str(packet.__name__ if packet is not None else getattr(op, "__name__", op))
     if name.startswith("__"):
@@ -87,7 +87,7 @@ def plain_name(op: Any) -> str:
 
 @cache
 def is_view(op: Any) -> bool:
-    """Does the result share the storage of an input? PyTorch does not say so of all that do."""
+    """Whether the result shares the storage of an input; PyTorch does not declare all views as such."""
     return bool(getattr(op, "is_view", False)) or plain_name(op) in SHARES_STORAGE
 
 
@@ -128,7 +128,7 @@ def _pool(arguments: Sequence[Any], result: Any) -> OperationCost:
 
 
 def _fourier(arguments: Sequence[Any], result: Any) -> OperationCost:
-    """5·N·log2(N) for each transform of length N: the usual count for a complex radix-2 transform."""
+    """5·N·log2(N) for each transform of length N, the usual count for a complex radix-2 transform."""
     x, dims = arguments[0], arguments[1]
     length = prod(max(x.shape[d], result.shape[d]) for d in dims)
     elements = max(x.numel(), result.numel())
@@ -142,12 +142,12 @@ def _sort(arguments: Sequence[Any], result: Any) -> OperationCost:
 
 
 def _cdist(arguments: Sequence[Any], result: Any) -> OperationCost:
-    """Each distance: difference, square and sum for each coordinate, and a root."""
+    """Difference, square and sum for each coordinate, and a root for each distance."""
     return OperationCost(REDUCTION, 0, result.numel() * (3 * arguments[0].shape[-1] + 1))
 
 
 def _matrix_function(arguments: Sequence[Any], result: Any) -> OperationCost:
-    """n³ for each n x n matrix: the leading term of a factorisation or an inverse."""
+    """n³ for each n x n matrix, the leading term of a factorisation or an inverse."""
     x = arguments[0]
     return OperationCost(ELEMENTWISE, 0, x.numel() * min(x.shape[-2:]))
 

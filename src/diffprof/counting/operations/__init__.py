@@ -1,1 +1,1 @@
-"""Counting what operations cost, on virtual tensors (a dry run) or on real ones."""
+"""Count the cost of operations, on virtual tensors (a dry run) or on real ones."""

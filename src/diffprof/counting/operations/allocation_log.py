@@ -1,4 +1,4 @@
-"""Records allocations during a dry run: how many bytes, in which order, for which module."""
+"""Record the allocations of a dry run: how many bytes, in which order, by which module."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import torch
 
 
 class AllocationLog:
-    """The events of one component call, or of the pipeline's own code around the calls."""
+    """The events of one component call, or of the pipeline's own code between calls."""
 
     def __init__(self) -> None:
         self.raw: list[Any] = []
-        """(bytes, path of the module) of an allocation, the number of one that is released, (an operation,
-        whether it was masked) of what may need workspace, None for a component call."""
+        """Events: (bytes, path of the module) for an allocation, its number for a release, (operation, whether it was
+        masked) for a possible workspace, None for a component call."""
         self.count = 0
         """Allocations so far."""
 
@@ -26,19 +26,19 @@ class AllocationLog:
 
 
 class LiveBytes:
-    """Bytes of tensor storage that are alive now, the most since `start_peak`, and a log of what comes and goes."""
+    """The bytes of live tensor storage, their peak since `start_peak`, and a log of allocations and releases."""
 
     def __init__(self) -> None:
         self.now = 0
         self.peak = 0
         self.log = AllocationLog()
-        """Where events go now."""
+        """The log for the next events."""
         self.owner = ""
-        """Path of the module that allocates now."""
+        """The path of the module that allocates now."""
         self._references: dict[int, _Storage] = {}
 
     def start_peak(self) -> int:
-        """Begin a new peak; returns the bytes that are alive at this moment."""
+        """Start a new peak; return the bytes that are live now."""
         self.peak = self.now
         return self.now
 
@@ -59,12 +59,12 @@ class LiveBytes:
             self.peak = self.now
 
     def holds_virtual(self) -> bool:
-        """Whether a tensor without data is still alive."""
+        """Whether a virtual tensor is still alive."""
         alive = [reference() for reference in self._references.values()]
         return any(storage is not None and storage.device.type == "meta" for storage in alive)
 
     def numbers_since(self, log: AllocationLog, first: int) -> dict[int, int]:
-        """Addresses of the storages that live on of those that `log` has counted since `first`, and their numbers."""
+        """Return the numbers of the live storages that `log` has counted since `first`, by address."""
         found = {}
         for reference in self._references.values():
             if reference.log is log and reference.number >= first:
@@ -74,20 +74,20 @@ class LiveBytes:
         return found
 
     def replay(self, entries: Iterable[Any], allocations: int, peak: int) -> None:
-        """What has come and gone before comes and goes again: that many `allocations`, at most `peak` bytes at once."""
+        """Repeat earlier events: this many `allocations`, with at most `peak` bytes at once."""
         self.log.raw.extend(entries)
         self.log.count += allocations
         self.peak = max(self.peak, self.now + peak)
 
     def keep(self, storage: Any, number: int) -> None:
-        """The storage is what the log has under this number."""
+        """Give the storage a number of the log."""
         reference = _Storage(storage, self._remove)
         reference.size, reference.log, reference.number = storage.nbytes(), self.log, number
         self._references[id(reference)] = reference
         self.now += reference.size
 
     def add_result(self, result: Any) -> None:
-        """What a real operation put out: a tensor, several, or none."""
+        """Add the output of a real operation: one tensor, several, or none."""
         if isinstance(result, torch.Tensor):
             self.add(result)
         elif isinstance(result, (list, tuple)):
@@ -95,9 +95,9 @@ class LiveBytes:
                 self.add_result(part)
 
     def hand_over(self, log: AllocationLog | None, outputs: list[tuple[torch.Tensor, torch.Tensor]]) -> int:
-        """End a component call: what its `log` still holds passes to the current log; returns how many bytes.
+        """End a component call: move the live allocations of its `log` to the current log; return their bytes.
 
-        Of `outputs`, pairs of a tensor and the copy that the pipeline was given instead, the copies live on.
+        `outputs` are pairs of a tensor and the copy that the pipeline gets; the copies stay alive.
         """
         left_behind = 0
         groups: dict[int, list[torch.Tensor]] = {}
@@ -135,14 +135,14 @@ class _Storage(weakref.ref):  # type: ignore[type-arg]
 
 
 class _SharedStorage:
-    """One storage that several tensors stand for: it is released with the last of them."""
+    """A storage that several tensors share; it is released with the last of them."""
 
     def __init__(self, log: AllocationLog, size: int, copies: list[torch.Tensor]) -> None:
         self.log = log
         self.number = log.allocate(size, "")
         self.alive = len(copies)
         for copy in copies:
-            # Not a weak reference to be kept somewhere: this lives exactly as long as the storage does.
+            # Not a weak reference, so that this object lives exactly as long as the storage.
             weakref.finalize(copy.untyped_storage(), self._remove).atexit = False
 
     def _remove(self) -> None:

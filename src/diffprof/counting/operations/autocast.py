@@ -1,6 +1,6 @@
-"""Autocast around a profile: products in the lower dtype, what needs it in float32, as torch casts for real.
+"""Autocast around a profiled call: casts inputs of functions as torch does, to the lower dtype or to float32.
 
-torch's own casts happen below Python and look at the device of a tensor; virtual tensors are on none of those.
+torch's own casts happen below Python and depend on the device of a tensor, which virtual tensors do not have.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ PRODUCTS = frozenset(
         F.scaled_dot_product_attention,
     ]
 )  # fmt: skip
-"""What is computed in the lower dtype, on every device."""
+"""Functions that use the lower dtype on every device."""
 
 IN_FLOAT32 = frozenset(
     [
@@ -28,18 +28,18 @@ IN_FLOAT32 = frozenset(
         torch.Tensor.sum, torch.norm, F.softplus, F.mse_loss,
     ]
 )  # fmt: skip
-"""What is computed in float32 on accelerators; the CPU leaves these as they come."""
+"""Functions that use float32 on accelerators; the CPU does not cast their inputs."""
 
 
 @dataclass(frozen=True)
 class Autocast:
-    """The casts in force: the lower dtype, and whether some functions are raised to float32."""
+    """The current casts: the lower dtype, and whether some functions use float32."""
 
     dtype: torch.dtype
     raises: bool
 
     def cast(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """The arguments as torch would cast them for this function."""
+        """Return the arguments as torch would cast them for this function."""
         if func in PRODUCTS:
             return self.lower(args), {name: self.lower(value) for name, value in kwargs.items()}
         if self.raises and func in IN_FLOAT32:
@@ -47,12 +47,12 @@ class Autocast:
         return args, kwargs
 
     def lower(self, value: Any) -> Any:
-        """Tensors of floating point, but none of float64, in the lower dtype."""
+        """Cast floating-point tensors, except float64, to the lower dtype."""
         return _to(value, self.dtype)
 
 
 def active_autocast(device: str) -> Autocast | None:
-    """The autocast that is in force around the caller for a kind of device."""
+    """Return the autocast of the caller for a type of device; None if it is disabled."""
     if not torch.is_autocast_enabled(device):
         return None
     return Autocast(torch.get_autocast_dtype(device), raises=device != "cpu")

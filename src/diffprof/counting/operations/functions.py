@@ -1,4 +1,4 @@
-"""Catches functions where they are called: attention, before it decomposes, and what never reaches the dispatcher."""
+"""Intercept functions where they are called: attention, before it decomposes, and what never reaches the dispatcher."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from diffprof.record.executed_calls import ExecutedOp
 
 
 class FunctionMode(TorchFunctionMode):
-    """Handles whole functions on virtual tensors; everything else goes on to the dispatcher."""
+    """Handles whole functions on virtual tensors; passes everything else to the dispatcher."""
 
     def __init__(self, mode: VirtualMode) -> None:
         super().__init__()
@@ -43,17 +43,17 @@ class FunctionMode(TorchFunctionMode):
 
 
 def _redirect_to_host(kwargs: dict[str, Any]) -> dict[str, Any]:
-    """Create on the CPU what the code wants on an accelerator: all real tensors of a dry run are there, and small."""
+    """Create on the CPU what the code requests on an accelerator; all real tensors of a dry run are there."""
     if is_accelerator(kwargs.get("device")):
         kwargs = {**kwargs, "device": HOST}
     generator = kwargs.get("generator")
     if isinstance(generator, torch.Generator) and is_accelerator(generator.device):
-        kwargs = {**kwargs, "generator": None}  # which numbers come is of no interest, and its state is kept
+        kwargs = {**kwargs, "generator": None}  # the numbers do not matter, and its state is kept
     return kwargs
 
 
 def _keep_on_host(func: Any, args: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
-    """A tensor that is sent to an accelerator stays where it is."""
+    """Leave a tensor where it is instead of moving it to an accelerator."""
     if func in TO_ACCELERATOR:
         return torch.Tensor.cpu, args[:1]
     return func, tuple(HOST if _is_device(part) and is_accelerator(part) else part for part in args)
@@ -64,7 +64,7 @@ def _is_device(value: Any) -> bool:
 
 
 def is_accelerator(device: Any) -> bool:
-    """Is it neither the CPU nor the device of virtual tensors?"""
+    """Whether it is neither the CPU nor the device of virtual tensors."""
     if device is None:
         return False
     kind = device.type if isinstance(device, torch.device) else str(device).partition(":")[0]
@@ -79,7 +79,7 @@ MOVES = TO_ACCELERATOR | {torch.Tensor.to}
 def virtual_attention(
     recorder: OperationRecorder, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, mask: Any, causal: bool
 ) -> torch.Tensor:
-    """Attention of tensors [..., heads, tokens, size]; the result lies in memory as fused kernels leave it."""
+    """Count attention of tensors [..., heads, tokens, size]; the result has the memory layout of fused kernels."""
     if recorder.autocast is not None:
         query, key, value = recorder.autocast.lower((query, key, value))
     masked = mask is not None
@@ -89,7 +89,7 @@ def virtual_attention(
         shape = attention_shape(query, key, value)
         batch = torch.broadcast_shapes(query.shape[:-3], key.shape[:-3], value.shape[:-3])
         result_shape = (*batch, *query.shape[-3:-1], value.shape[-1])
-        with torch._C._DisableTorchDispatch():  # the pipeline did not make this tensor
+        with torch._C._DisableTorchDispatch():  # the pipeline did not create this tensor
             result = torch.empty(result_shape, dtype=value.dtype, device="meta")
         op = executed_op(_SDPA, [query, key, value], (query, key, value), result, "scaled_dot_product_attention")
         known = _ATTENTION[key_of_shape] = (op, shape, result_shape)
@@ -104,7 +104,7 @@ def virtual_attention(
 
 
 def _bias_of(recorder: OperationRecorder, mask: Any, dtype: torch.dtype) -> torch.Tensor | None:
-    """PyTorch turns a mask of true and false into numbers that are added to the scores; they are gone afterwards."""
+    """Count the temporary tensor into which PyTorch converts a boolean mask."""
     if not isinstance(mask, torch.Tensor) or mask.dtype != torch.bool:
         return None
     with torch._C._DisableTorchDispatch():
@@ -169,7 +169,7 @@ def _linear_arguments(input: Any, weight: Any, bias: Any = None) -> tuple[Any, A
 
 
 def _needs_graph(*tensors: torch.Tensor) -> bool:
-    """Gradients will be computed: the operation must reach autograd."""
+    """Whether gradients will be computed, so that the operation must reach autograd."""
     return torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors)
 
 
@@ -183,10 +183,10 @@ def _numpy(mode: VirtualMode, func: Any, args: tuple[Any, ...], kwargs: dict[str
     elif mode.recorder.open is not None:
         shape, word = tuple(tensor.shape), stand_in_word(tensor, mode.large_values)
         mode.recorder.assume(f"values {shape} that depend on weights are read as an array: taken as {word}")
-    # A large image is virtual, and its array is not its memory. That of a small one is not either, so that what is
-    # counted does not depend on which it is.
+    # The array of a large virtual image is not in its memory. Nor is that of a small one, so that the count does not
+    # depend on the size.
     mode.recorder.add(view_of(torch.ops.aten.detach.default))
-    with torch._C._DisableTorchDispatch():  # what stands in is not the pipeline's doing
+    with torch._C._DisableTorchDispatch():  # the stand-in is not an operation of the pipeline
         values = stand_in(tensor, mode.large_values) if mode.is_virtual(tensor) else tensor.detach().clone()
         return func(values, *args[1:], **kwargs)
 
@@ -195,7 +195,7 @@ IMAGE_DIMS = 3
 
 
 def _cdist(mode: VirtualMode, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Distances, of which PyTorch asks that both tensors are on one device before it dispatches anything."""
+    """Handle distances directly: PyTorch requires both tensors on one device before it dispatches."""
     first, second, *others = args
     if mode.is_virtual(first) != mode.is_virtual(second):
         with torch._C._DisableTorchDispatch():

@@ -1,4 +1,4 @@
-"""Operations that make large tensors from small ones; their results stay virtual even if the small ones are real."""
+"""Operations that make large tensors from small ones; their results stay virtual even if the inputs are real."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ aten = torch.ops.aten
 
 
 def grows(func: Any, args: tuple[Any, ...], tensors: Sequence[torch.Tensor], in_component: bool = False) -> bool:
-    """Is the result of real tensors too large to be real? A mask of tokens by tokens is made of two rows.
+    """Whether the result of real tensors is too large to compute, such as a mask of tokens by tokens from two rows.
 
-    What a component enlarges is virtual too; a pipeline's own code may look at a picture that it has resized.
+    Tensors that a component enlarges are virtual too; a pipeline's own code may read an image that it has resized.
     """
     if not tensors:
         return False
@@ -41,7 +41,7 @@ def grows(func: Any, args: tuple[Any, ...], tensors: Sequence[torch.Tensor], in_
 
 
 def _are_small(func: Any, tensors: Sequence[torch.Tensor]) -> bool:
-    """The usual case, such as a step of a scheduler: all of them together cannot make a large one."""
+    """Whether the tensors cannot make a large one together, as in a step of a scheduler; this is the usual case."""
     return func is not aten.repeat.default and prod([tensor.numel() for tensor in tensors]) <= LARGEST_REAL
 
 
@@ -52,7 +52,7 @@ def _enlarges(func: Any) -> bool:
 
 @cache
 def spreads(func: Any) -> bool:
-    """Can the result have more elements than any input?"""
+    """Whether the result can have more elements than any input."""
     return torch.Tag.pointwise in func.tags or func in COPIES
 
 

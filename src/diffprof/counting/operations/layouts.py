@@ -1,4 +1,4 @@
-"""How tensors lie in memory: which inputs of an operation are not read in the order in which they lie there."""
+"""Memory layouts: find inputs that an operation does not read in the order of their memory."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ import torch
 from diffprof.counting.formulas import kinds
 
 ROWS_FIRST = frozenset({kinds.LINEAR, kinds.NORM})
-"""Kinds that need the last dimension of their first input to lie together; the others follow their output."""
+"""Kinds that need the last dimension of their first input to be contiguous; the others follow their output."""
 
 ANY_ORDER = frozenset({kinds.CONVOLUTION, kinds.ATTENTION, kinds.MATMUL, kinds.EMBEDDING, kinds.REDUCTION})
-"""Kinds whose kernels take every order, or whose output says nothing about it."""
+"""Kinds whose kernels accept any order, or whose output does not determine it."""
 
 
 def strided_bytes(kind: str, inputs: Sequence[torch.Tensor], outputs: Sequence[torch.Tensor]) -> int:
-    """Bytes of the inputs that neighbouring threads of a GPU would read from far apart.
+    """Return the bytes of inputs that neighbouring threads of a GPU would read from distant addresses.
 
-    The dimension along which the elements of an input lie together is another than the one along which they are needed.
+    In these inputs, the contiguous dimension is not the one along which the operation needs the elements.
     """
     if kind in ANY_ORDER or not inputs or not outputs:
         return 0
@@ -36,18 +36,18 @@ def strided_bytes(kind: str, inputs: Sequence[torch.Tensor], outputs: Sequence[t
 def _lies_across(tensor: torch.Tensor, dimensions: int, along: int) -> bool:
     place = along - (dimensions - tensor.dim())
     if place < 0 or place >= tensor.dim() or tensor.shape[place] == 1 or tensor.stride(place) == 0:
-        return False  # one value serves for the whole dimension
+        return False  # one value serves the whole dimension
     inner = _innermost(tensor)
     return inner is not None and inner != place
 
 
 def _innermost(tensor: torch.Tensor) -> int | None:
-    """The dimension whose elements lie closest together; None for a tensor of one element."""
+    """Return the dimension with the smallest stride; None for a tensor of one element."""
     strides = [(stride, -place) for place, stride in enumerate(tensor.stride()) if stride and tensor.shape[place] > 1]
     return -min(strides)[1] if strides else None
 
 
 def stored_bytes(tensor: torch.Tensor) -> int:
-    """An expanded dimension (stride 0) is stored, read and written once."""
+    """Return the stored bytes; an expanded dimension (stride 0) is stored, read and written once."""
     sizes = (size for size, stride in zip(tensor.shape, tensor.stride(), strict=True) if stride)
     return prod(sizes) * tensor.element_size()

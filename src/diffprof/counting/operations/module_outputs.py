@@ -1,4 +1,4 @@
-"""What a module was called with and gave back, described so that an equal call can be told, and given new tensors."""
+"""Describe the inputs and outputs of a module call, to recognise equal calls and to create new outputs for them."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from typing import Any
 import torch
 
 PLAIN = frozenset({bool, int, float, complex, str, bytes, type(None), torch.dtype, torch.device, torch.Size})
-"""Values that are equal if they look equal."""
+"""Types of values that can be compared by equality."""
 TENSORS = (torch.Tensor, torch.nn.Parameter)
 
 
 class NotReplayableError(Exception):
-    """A call with such inputs, outputs or effects is counted each time."""
+    """A call with such inputs, outputs or effects must be counted each time."""
 
 
 def input_signature(args: tuple[Any, ...], kwargs: dict[str, Any], tensors: list[torch.Tensor]) -> Any:
-    """What a call can depend on, but for values; None where that is not known. Its tensors are put into `tensors`.
+    """Return what a call can depend on, except values; None if it is not known. Its tensors are added to `tensors`.
 
-    Tensors in a list or dict are not among them: a call may replace one, which is gone then, and must be gone.
+    Tensors in a list or dict are excluded: a call may replace and thereby free them.
     """
     storages: dict[int, int] = {}
     try:
@@ -57,7 +57,7 @@ def _describe_plain(value: Any) -> Any:
 
 @dataclass(frozen=True)
 class _OldTensor:
-    """An input that is handed back."""
+    """An input that is returned."""
 
     number: int
 
@@ -67,7 +67,7 @@ class _OldTensor:
 
 @dataclass(frozen=True)
 class _View:
-    """A tensor without data in a storage, that of an input or a new one."""
+    """A virtual tensor in the storage of an input or in a new one."""
 
     of_input: bool
     number: int
@@ -103,27 +103,27 @@ class _Value:
 
 @dataclass(frozen=True)
 class OutputPlan:
-    """How an output like that of a call is made."""
+    """A recipe for creating an output like that of a call."""
 
     root: Any
     storages: dict[int, int]
-    """Bytes of new storages by number."""
+    """The bytes of each new storage, by number."""
 
     def make(self, tensors: Sequence[torch.Tensor]) -> tuple[Any, dict[int, Any]]:
-        """The output of a call with these tensors, and the new storages that it is in, by number."""
+        """Create the output of a call with these tensors; return it with its new storages, by number."""
         with torch._C._DisableTorchDispatch():
             made = {number: torch.UntypedStorage(size, device="meta") for number, size in self.storages.items()}
             return self.root.make(tensors, made), made
 
 
 def plan_output(output: Any, tensors: Sequence[torch.Tensor], numbers: Mapping[int, int]) -> OutputPlan:
-    """How to make an output like this one; `numbers` are those of new storages, by their addresses."""
+    """Plan how to create an output like this one; `numbers` are those of new storages, by address."""
     planning = _Planning(tensors, numbers)
     return OutputPlan(planning.plan(output), planning.storages)
 
 
 class _Planning:
-    # Not functions in a function: those that call themselves would hold the tensors until garbage is collected.
+    # Not nested functions: recursive ones would keep the tensors alive until garbage collection.
     def __init__(self, tensors: Sequence[torch.Tensor], numbers: Mapping[int, int]) -> None:
         self.storages: dict[int, int] = {}
         self._numbers = numbers
@@ -147,7 +147,7 @@ class _Planning:
         of_input = self._input_storages.get(storage._cdata)
         number = self._numbers.get(storage._cdata) if of_input is None else of_input
         if number is None or not tensor.is_meta or tensor.requires_grad:
-            raise NotReplayableError  # it comes from elsewhere, or has values
+            raise NotReplayableError  # from elsewhere, or with values
         if of_input is None:
             self.storages[number] = storage.nbytes()
         offset = int(tensor.storage_offset())

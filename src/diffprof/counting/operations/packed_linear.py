@@ -1,11 +1,11 @@
 """A linear layer with a packed weight: the products of the original layer, and the bytes that are really read.
 
-What happens depends on the library, and is said by `PackedWeight`:
+The operations depend on the library and are described by `PackedWeight`:
 
-- ``linear`` reads the packed weight, its scales and tables, and never the bytes of the unpacked one.
-- Where the weight is unpacked first, ``unpack_weight`` writes the copies and has them read back; they are alive until
+- ``linear`` reads the packed weight, its scales and tables, and never the bytes of an unpacked weight.
+- If the weight is unpacked first, ``unpack_weight`` writes the copies and includes reading them; they are live until
   the product is done.
-- Where the product is computed in int8 or float8, ``quantize_input`` and ``rescale_output`` stand around it.
+- If the product is computed in int8 or float8, ``quantize_input`` comes before it and ``rescale_output`` after it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from diffprof.record.executed_calls import ExecutedOp
 from diffprof.record.tensors import OperationShapes
 
 SCALE_BYTES = 4
-"""Bytes of the scale of each row of a quantized input."""
+"""Bytes of the scale for each row of a quantized input."""
 
 
 def packed_linear(
@@ -35,7 +35,7 @@ def packed_linear(
     bias: torch.Tensor | None,
     compute_dtype: torch.dtype | None = None,
 ) -> torch.Tensor:
-    """The virtual result of the layer; its input is cast to `compute_dtype` and its result back, where that differs."""
+    """Count the layer and return its virtual result; inputs are cast to `compute_dtype` and the result is cast back."""
     given_dtype = x.dtype
     if compute_dtype is not None and compute_dtype != given_dtype:
         x = x.to(compute_dtype)
@@ -51,7 +51,7 @@ def packed_linear(
 
 @dataclass(frozen=True)
 class _Plan:
-    """The operations of one layer on one shape, and the tensors that they make on the way."""
+    """The operations of one layer for one shape, and their temporary tensors."""
 
     quantize: ExecutedOp | None
     unpack: ExecutedOp | None
@@ -81,7 +81,7 @@ def _execute(mode: VirtualMode, plan: _Plan) -> torch.Tensor:
         recorder.add(plan.quantize)
     copy: torch.Tensor | None = None
     for shape, dtype in plan.copies:
-        copy = make(shape, dtype)  # the copy before it lives until this one is written
+        copy = make(shape, dtype)  # the previous copy is live until this one is written
     if plan.unpack is not None:
         recorder.add(plan.unpack)
     result = make(plan.result_shape, plan.product_dtype)
@@ -113,20 +113,20 @@ def _plan(x: torch.Tensor, packed: PackedWeight, bias: torch.Tensor | None) -> _
 
 
 def _quantize_op(x: torch.Tensor, rows: int, dtype: torch.dtype) -> ExecutedOp:
-    """Two FLOPs for each element: the largest of its row is searched, and it is scaled."""
+    """Two FLOPs per element: searching the maximum of the row, and scaling."""
     written = x.numel() * dtype.itemsize + rows * SCALE_BYTES
     return _op("quantize_input", tuple(x.shape), tuple(x.shape), dtype, 2 * x.numel(), x.nbytes, written)
 
 
 def _unpack_op(packed: PackedWeight, copies: tuple[tuple[tuple[int, ...], torch.dtype], ...]) -> ExecutedOp:
-    """What the product then reads of the copies is counted here, so that the product itself reads the packed weight."""
+    """Reading the unpacked copies is counted here, and the product itself reads the packed weight."""
     moved = sum(packed.elements * dtype.itemsize for _, dtype in copies)
     flops = packed.unpacking_flops * packed.elements
     return _op("unpack_weight", packed.shape, packed.shape, copies[-1][1], flops, moved, moved)
 
 
 def _rescale_op(shape: tuple[int, ...], dtype: torch.dtype) -> ExecutedOp:
-    """Two FLOPs for each element: the scales of its row and of its column."""
+    """Two FLOPs per element: the scales of its row and of its column."""
     elements = torch.Size(shape).numel()
     return _op("rescale_output", shape, shape, dtype, 2 * elements, elements * 4, elements * dtype.itemsize)
 
@@ -141,7 +141,7 @@ def _op(
 def _product_op(
     x: torch.Tensor, packed: PackedWeight, bias: torch.Tensor | None, shape: tuple[int, ...], accumulated: torch.dtype
 ) -> ExecutedOp:
-    """The linear layer that the packed weight stands for, with the bytes of the packed weight."""
+    """The linear layer of the packed weight, with the bytes of the packed weight."""
     source = x if packed.input_dtype is None else torch.empty(x.shape, dtype=packed.input_dtype, device="meta")
     dense = torch.empty(packed.shape, dtype=x.dtype, device="meta")
     result = torch.empty(shape, dtype=accumulated, device="meta")

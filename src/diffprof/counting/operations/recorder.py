@@ -1,7 +1,7 @@
-"""Keeps the tally of executed operations: per component call, per module, per operation, with live bytes.
+"""Count executed operations per component call, module and operation, together with live bytes.
 
-The recorder does not care whether tensors are real or virtual. Modes such as `virtual.VirtualMode` tell it
-of every operation that executes; the component boundaries and `ModuleCalls` tell it where in the pipeline that is.
+The recorder does not care whether tensors are real or virtual. Modes such as `virtual.VirtualMode` report every
+executed operation; the component boundaries and `ModuleCalls` report its place in the pipeline.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from diffprof.record.profile import Attention, Cost
 from diffprof.record.tensors import OperationShapes, Shape
 
 PIPELINE = "pipeline"
-"""The slot of operations that the pipeline's own code executes outside of any component: schedulers, latents."""
+"""The slot of operations that the pipeline's own code executes outside of components: schedulers, latents."""
 
 
 def executed_op(
     op: Any, tensors: Sequence[torch.Tensor], arguments: Sequence[Any], result: Any, name: str = ""
 ) -> ExecutedOp:
-    """Work out what an operation cost from its arguments and its result."""
+    """Compute the cost of an operation from its arguments and its result."""
     cost = formulas.cost_of(op, arguments, result)
     outputs = [value for value in _flatten(result) if isinstance(value, torch.Tensor)]
     read, written = _moved_bytes(op, cost.kind, tensors, outputs)
@@ -56,13 +56,13 @@ def _shapes(tensors: Iterable[torch.Tensor]) -> tuple[Shape, ...]:
 
 
 GATHERS = frozenset({"embedding", "index_select", "index", "gather", "take", "masked_select", "_unsafe_index"})
-"""Operations that read of their first input only what they put out."""
+"""Operations that read as much of their first input as they write."""
 
 
 def _moved_bytes(
     op: Any, kind: str, tensors: Sequence[torch.Tensor], outputs: Sequence[torch.Tensor]
 ) -> tuple[int, int]:
-    """Bytes read and written, each tensor once, as a kernel without a cache would have to."""
+    """Return the bytes read and written, with each tensor counted once, as for a kernel without a cache."""
     name = formulas.plain_name(op)
     if formulas.is_view(op) or (kind == kinds.CREATION and "empty" in name):
         return 0, 0
@@ -82,7 +82,7 @@ def _flatten(value: Any) -> Iterable[Any]:
 
 @dataclass(frozen=True)
 class AttentionCall:
-    """What one attention call was: the key under which equal calls are added up."""
+    """The properties of an attention call; equal calls are added up."""
 
     relation: str
     module: str
@@ -90,13 +90,13 @@ class AttentionCall:
     causal: bool
     masked: bool
     scaled: bool
-    """Does the kernel scale the scores itself? Else that was an operation of its own."""
+    """Whether the kernel scales the scores itself, instead of a separate operation."""
 
 
 class Origins:
-    """Which real inputs of a component call the values come from that its code has read.
+    """Tracks which real inputs of a component call its code has read values of.
 
-    A call may be replayed for other inputs of the same shapes when those that it read have the same values.
+    A call may be replayed for other inputs of the same shapes if the inputs that it read have the same values.
     """
 
     def __init__(self) -> None:
@@ -124,7 +124,7 @@ class Origins:
 
 
 class CallTally:
-    """All that one component call executed."""
+    """Everything that one component call executed."""
 
     def __init__(self, live_bytes_before: int) -> None:
         self.live_bytes_before = live_bytes_before
@@ -136,9 +136,9 @@ class CallTally:
         self.origins = Origins()
         self.assumptions: dict[str, None] = {}
         self.attended: list[tuple[str, AttentionCall]] = []
-        """Attention calls in order, and the modules that made them."""
+        """Attention calls in order, with their modules."""
         self.effects = 0
-        """How often something happened that another call could depend on, or that depends on values."""
+        """How many effects happened that another call could depend on, or that depend on values."""
 
     def add_attention(self, path: str, call: AttentionCall) -> None:
         self.attention[call] = self.attention.get(call, 0) + 1
@@ -152,7 +152,7 @@ class CallTally:
         return tally
 
     def executed_work(self) -> ExecutedCall:
-        """What was executed until now."""
+        """Return the work so far."""
         modules = [
             ModuleTally(path, self.module_classes[path], self.module_calls.get(path, 0), tuple(tally.items()))
             for path, tally in self.by_module.items()
@@ -177,7 +177,7 @@ def _attention_record(call: AttentionCall, count: int) -> Attention:
 
 
 class OperationRecorder:
-    """The running tally. One component call is open at a time; outside of one, operations go to the pipeline's own."""
+    """The running count. At most one component call is open; operations outside of it count as the pipeline's own."""
 
     def __init__(self) -> None:
         self.live = LiveBytes()
@@ -186,14 +186,14 @@ class OperationRecorder:
         self.open: CallTally | None = None
         self.frames: list[Frame] = []
         self.autocast: Autocast | None = None
-        """The casts that are in force around the pipeline's call."""
+        """The autocast around the pipeline's call."""
         self.assumptions: dict[str, None] = {}
         self._tally = self.outside.module_tally("", "")
         self.unfused_attention = UnfusedAttention(self)
 
     @contextmanager
     def component_call(self, class_name: str) -> Any:
-        """Everything executed inside belongs to this call; yields its tally."""
+        """Count the operations in the block for a new component call; yield its tally."""
         call = CallTally(self.live.start_peak())
         before, frames, owner = self._tally, self.frames, self.live.owner
         self.open, self.frames = call, []
@@ -218,7 +218,7 @@ class OperationRecorder:
         self.live.owner = self.frames[-1].path if self.frames else ""
 
     def note_workspace(self, op: ExecutedOp, masked: bool = False) -> None:
-        """The operation may need memory besides its inputs and outputs while it executes, as kernels of a GPU do."""
+        """Note that the operation may need memory besides its inputs and outputs, as GPU kernels do."""
         self.live.log.raw.append((op, masked))
 
     def add(self, op: ExecutedOp) -> None:
@@ -234,7 +234,7 @@ class OperationRecorder:
         return self._tally
 
     def watch(self, op: ExecutedOp, arguments: Sequence[Any], result: Any) -> None:
-        """Look for attention that is written out as two matrix products around a softmax."""
+        """Look for attention that consists of two matrix products around a softmax."""
         self.unfused_attention.see(op, arguments, result)
 
     def add_attention(self, shape: AttentionShape, causal: bool, masked: bool, scaled: bool = True) -> None:
@@ -249,17 +249,17 @@ class OperationRecorder:
             self.open.assumptions.setdefault(sentence)
 
     def propagate(self, tensors: Sequence[torch.Tensor], result: Any) -> None:
-        """A real result was made of real tensors."""
+        """Note that a real result was computed from real tensors."""
         if self.open is not None:
             self.open.origins.propagate(tensors, result)
 
     def mark_read(self, tensors: Sequence[torch.Tensor]) -> None:
-        """The code that runs has read the values of real tensors: what it does may depend on them."""
+        """Note that code has read the values of real tensors, on which its behaviour may depend."""
         if self.open is not None:
             self.open.origins.mark_read(tensors)
             self.open.effects += bool(tensors)
 
     def note_effect(self) -> None:
-        """Something was written that is there after the call: values of a real tensor, or an attribute."""
+        """Note a change that outlasts the call: to the values of a real tensor, or to an attribute."""
         if self.open is not None:
             self.open.effects += 1

@@ -1,4 +1,4 @@
-"""Where in a model an attention call is, and whether it is self, cross or joint attention."""
+"""Find the place of an attention call in the model, and whether it is self, cross or joint attention."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Frame:
-    """A module that is being called, and with what."""
+    """A module that is being called, with its arguments."""
 
     path: str
     module: torch.nn.Module
@@ -26,12 +26,12 @@ class Frame:
 
 
 def pattern(path: str) -> str:
-    """``blocks.7.attn`` -> ``blocks.*.attn``: equal layers read as one."""
+    """``blocks.7.attn`` -> ``blocks.*.attn``, so that equal layers are grouped."""
     return re.sub(r"(?<=\.)\d+(?=\.|$)", "*", path)
 
 
 def relation_of(frames: Sequence[Frame], query_tokens: int, key_tokens: int) -> str:
-    """self, cross (keys from elsewhere) or joint (one sequence of image and text tokens)."""
+    """Return self, cross (keys from elsewhere) or joint (one sequence of image and text tokens)."""
     if query_tokens != key_tokens:
         return "cross"
     for frame in [*reversed(frames[-FRAMES_LOOKED_AT:]), *frames[:1]]:
@@ -47,11 +47,11 @@ def relation_of(frames: Sequence[Frame], query_tokens: int, key_tokens: int) -> 
 
 
 FRAMES_LOOKED_AT = 4
-"""How many of the innermost modules say what an attention call relates; the outermost one does too."""
+"""The number of innermost modules that determine the relation of an attention call, besides the outermost one."""
 
 
 def stream_shapes(frame: Frame) -> Any:
-    """What `relation_of` can tell from a frame: equal for frames that say the same."""
+    """Return what `relation_of` uses of a frame; it is equal for equivalent frames."""
     hidden, context = _streams(frame)
     if hidden is None or context is None or context is hidden:
         return None
@@ -60,7 +60,7 @@ def stream_shapes(frame: Frame) -> Any:
 
 
 def _streams(frame: Frame) -> tuple[torch.Tensor | None, torch.Tensor | None]:
-    """The image and the text that a module was called with, where it was called with both."""
+    """Return the image and the text that a module was called with; None if it was not called with both."""
     context = frame.kwargs.get("encoder_hidden_states", frame.args[1] if len(frame.args) > 1 else None)
     hidden = frame.kwargs.get("hidden_states", frame.args[0] if frame.args else None)
     if not isinstance(context, torch.Tensor) or context.dim() != 3:
@@ -69,7 +69,7 @@ def _streams(frame: Frame) -> tuple[torch.Tensor | None, torch.Tensor | None]:
 
 
 def _patches(module: torch.nn.Module, image: torch.Tensor) -> int | None:
-    """Tokens that a transformer cuts an image or a video into, if its configuration has a patch size."""
+    """Return the number of tokens of an image or a video in a transformer whose configuration has a patch size."""
     config = getattr(module, "config", None)
     size = getattr(config, "patch_size", None)
     if size is None:

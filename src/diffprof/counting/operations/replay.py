@@ -1,4 +1,4 @@
-"""Calls of equal modules with equal inputs are counted once; the others are replayed, event by event."""
+"""Count calls of equal modules with equal inputs once, and replay the others event by event."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from diffprof.record.executed_calls import ExecutedOp
 
 
 class ModuleReplay:
-    """The module calls of one component call that were counted, and may be replayed."""
+    """The counted module calls of one component call, for replay."""
 
     def __init__(
         self, recorder: OperationRecorder, call: CallTally, number_of: Callable[[torch.nn.Module], int | None]
@@ -23,15 +23,15 @@ class ModuleReplay:
         self._recorder = recorder
         self._call = call
         self._number_of = number_of
-        """Gives equal modules the same number, and None to one that must not be replayed."""
+        """Returns the same number for equal modules, and None for a module that must not be replayed."""
         self._recordings: dict[Any, _Recording | None] = {}
-        """None: what was recorded cannot be replayed."""
+        """None if the recording cannot be replayed."""
         self._called: set[str] = set()
 
     def run(
         self, path: str, module: torch.nn.Module, args: tuple[Any, ...], kwargs: Any, execute: Callable[[], Any]
     ) -> Any:
-        """What the module gives back; the recorder has entered it already."""
+        """Return the output of the module, which the recorder has already entered."""
         number = self._number_of(module) if module._modules and self._is_repeated(path) else None
         tensors: list[torch.Tensor] = []
         signature = None if number is None else input_signature(args, kwargs, tensors)
@@ -47,14 +47,14 @@ class ModuleReplay:
         return recording.play(self._recorder, self._call, path, tensors)
 
     def _is_repeated(self, path: str) -> bool:
-        """Blocks of a list are numbered; other modules are looked at from their second call on."""
+        """Whether the module is probably called again: a numbered block of a list, or a module in its second call."""
         if path.rpartition(".")[2].isdigit() or path in self._called:
             return True
         self._called.add(path)
         return False
 
     def _surroundings(self) -> Any:
-        """What a call depends on beside the module and its inputs."""
+        """Return what a call depends on besides the module and its inputs."""
         frames = self._recorder.frames
         return (
             tuple([stream_shapes(frame) for frame in (*frames[:1], *frames[-FRAMES_LOOKED_AT:-1])]),
@@ -79,14 +79,14 @@ class ModuleReplay:
         given: list[torch.Tensor] = []
         after = (call.effects, recorder.unfused_attention.state(), input_signature(*inputs, given))
         if after != effects or list(map(id, given)) != list(map(id, tensors)):
-            return output, None  # something was changed, such as a list that was handed in
+            return output, None  # something was changed, such as a list among the arguments
         try:
             events = _Events(call.log.raw[begin:], first, path)
             plan = plan_output(output, tensors, recorder.live.numbers_since(call.log, first))
         except NotReplayableError:
             return output, None
         if set(plan.storages) != events.alive.keys():
-            return output, None  # something else was left behind, such as an entry of a cache
+            return output, None  # something was left behind, such as an entry of a cache
         work = [
             _work_since(call, name, before.get(name, {}), calls.get(name, 0), path)
             for name in call.by_module
@@ -103,10 +103,10 @@ def _is_inside(name: str, path: str) -> bool:
 
 @dataclass(frozen=True)
 class _ModuleWork:
-    """What a module inside of the one that was called executed."""
+    """The work of a module inside the called module."""
 
     place: str
-    """Its path after that of the module that was called."""
+    """Its path relative to that of the called module."""
     class_name: str
     calls: int
     operations: tuple[tuple[ExecutedOp, int], ...]
@@ -119,19 +119,19 @@ def _work_since(call: CallTally, name: str, before: dict[ExecutedOp, int], calls
 
 
 class _Events:
-    """What memory came and went during a module call, relative to where it began."""
+    """The allocations and releases of a module call, relative to its start."""
 
     def __init__(self, raw: Sequence[Any], first: int, path: str) -> None:
         self.entries: list[Any] = []
-        """As in the log; numbers count from the first allocation, and paths begin after that of the module."""
+        """As in the log, but numbers count from the first allocation, and paths are relative to the module."""
         self.alive: dict[int, int] = {}
-        """Bytes of what was not released, by number."""
+        """The bytes that were not released, by number."""
         self.allocations = self.peak = now = 0
         for entry in raw:
             if entry.__class__ is int:
                 number = entry - first
                 if number not in self.alive:
-                    raise NotReplayableError  # what was there before has gone
+                    raise NotReplayableError  # something that existed before was released
                 now -= self.alive.pop(number)
                 entry = number
             elif entry[0].__class__ is int:
@@ -146,7 +146,7 @@ class _Events:
             self.entries.append(entry)
 
     def entries_from(self, first: int, path: str) -> Iterable[Any]:
-        """The entries of a log in which the next allocation has the number `first`."""
+        """Return the entries for a log in which the next allocation has the number `first`."""
         for entry in self.entries:
             if entry.__class__ is int:
                 yield first + entry
@@ -158,17 +158,17 @@ class _Events:
 
 @dataclass(frozen=True)
 class _Recording:
-    """A module call that was counted."""
+    """A counted module call."""
 
     only_at: str | None
-    """The only module that it may be replayed for, where it was not the first call of that module; None: any equal."""
+    """The only module that it may be replayed for, if it was not that module's first call; None for all equal ones."""
     events: _Events
     work: list[_ModuleWork]
     attention: list[tuple[str, AttentionCall]]
     output: OutputPlan
 
     def play(self, recorder: OperationRecorder, call: CallTally, path: str, tensors: Sequence[torch.Tensor]) -> Any:
-        """Count the same for an equal module; its output is new."""
+        """Count the same work for an equal module, and return a new output."""
         for module in self.work:
             name = path + module.place
             tally = call.module_tally(name, module.class_name)

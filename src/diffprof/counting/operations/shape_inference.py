@@ -1,4 +1,4 @@
-"""The result of an operation on tensors without data: shapes, strides and dtypes."""
+"""Infer the result of an operation on tensors without data: shapes, strides and dtypes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from diffprof.record.executed_calls import ExecutedOp
 def infer(
     func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], tensors: list[torch.Tensor]
 ) -> tuple[ExecutedOp, Callable[[], Any]]:
-    """The operation as it is recorded, and a function that makes a fresh virtual result."""
+    """Return the operation to record, and a function that creates a new virtual result."""
     result = result_by_rule(func, args, kwargs, on_meta)
     if result is None:
         result = on_meta(func, args, kwargs)
@@ -25,7 +25,7 @@ def infer(
 
 
 def on_meta(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """The result on the meta device."""
+    """Return the result on the meta device."""
     try:
         return func(*as_meta(args), **{name: as_meta(value) for name, value in kwargs.items()})
     except NotImplementedError as error:
@@ -36,7 +36,7 @@ def on_meta(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 
 def as_meta(value: Any) -> Any:
-    """The same, with a virtual tensor in the place of each real one."""
+    """Replace each real tensor by a virtual one."""
     if isinstance(value, torch.Tensor):
         return value if value.is_meta else empty_virtual(value.shape, value.stride(), value.dtype)
     if isinstance(value, (list, tuple)):
@@ -47,7 +47,7 @@ def as_meta(value: Any) -> Any:
 
 
 def _maker(result: Any) -> Callable[[], Any]:
-    """A function that makes a fresh virtual result of the same shape."""
+    """Return a function that creates a new virtual result of the same shape."""
     if isinstance(result, torch.Tensor):
         shape, stride, dtype = result.shape, result.stride(), result.dtype
         return lambda: torch.empty_strided(shape, stride, dtype=dtype, device="meta")

@@ -1,7 +1,7 @@
-"""Shapes of common results in closed form: PyTorch's own rules for some of them take milliseconds.
+"""Shapes of common results in closed form, because some of PyTorch's own rules take milliseconds.
 
-Only of tensors that lie in memory in their order. Dtypes are those of the same operation on tensors of one element,
-which PyTorch is asked for once.
+They apply only to contiguous tensors. PyTorch determines the dtypes, once, from the same operation on tensors of one
+element.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Infer = Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
 
 
 def result_by_rule(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], infer: Infer) -> Any:
-    """The virtual result of the operation; None where there is no rule. `infer` asks PyTorch."""
+    """Return the virtual result of the operation, or None if there is no rule. `infer` calls PyTorch."""
     rule = RULES.get(func) or (_elementwise if torch.Tag.pointwise in func.tags else None)
     found = None if rule is None or kwargs else rule(args)
     if found is None:
@@ -42,7 +42,7 @@ _DTYPES: dict[Any, tuple[torch.dtype, ...]] = {}
 REMEMBERED_LIMIT = 10_000
 
 Found = tuple[tuple[Any, ...], Sequence[Sequence[int]]]
-"""Arguments of an example of one element, and the shapes of the results."""
+"""The arguments of an example of one element, and the shapes of the results."""
 
 
 def _dtypes_of(result: Any) -> tuple[torch.dtype, ...]:
@@ -85,7 +85,7 @@ RULES: dict[Any, Callable[[tuple[Any, ...]], Found | None]] = {
 
 
 def _is_in_order(tensor: torch.Tensor) -> bool:
-    """Whether its strides are those of a new tensor of its shape, also along dimensions of one element."""
+    """Whether its strides are those of a new tensor of its shape, including dimensions of one element."""
     expected = 1
     for size, stride in zip(reversed(tensor.shape), reversed(tensor.stride()), strict=True):
         if stride != expected:

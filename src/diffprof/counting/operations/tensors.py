@@ -1,4 +1,4 @@
-"""Small questions about the tensors that go into an operation."""
+"""Find and describe the tensors among the arguments of an operation."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def tensors_in(arguments: Sequence[Any]) -> list[torch.Tensor]:
 
 
 def signature_of(value: Any) -> Any:
-    """Everything that a result's shape and cost can depend on; `2`, `2.0` and `True` differ."""
+    """Return everything that the shape and the cost of a result can depend on; `2`, `2.0` and `True` differ."""
     kind = value.__class__
     if kind is torch.Tensor or kind is torch.nn.Parameter or isinstance(value, torch.Tensor):
         return (value.shape, value.stride(), value.dtype)

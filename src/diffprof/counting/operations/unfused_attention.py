@@ -1,4 +1,4 @@
-"""Attention that is written out by hand, as two matrix products around a softmax."""
+"""Recognise attention that consists of two matrix products around a softmax."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class UnfusedAttention:
-    """Recognises QKᵀ, softmax and AV that execute one by one, so that attention differs from other matrix products."""
+    """Recognises QKᵀ, softmax and AV that are executed one by one, to separate attention from other matrix products."""
 
     def __init__(self, recorder: OperationRecorder) -> None:
         self.recorder = recorder
@@ -27,7 +27,7 @@ class UnfusedAttention:
         self.masked = False
 
     def state(self) -> Any:
-        """What the next operation is judged by; equal where it would be judged in the same way."""
+        """The state that the handling of the next operation depends on."""
         product = None if self.product is None else (id(self.product[0]), id(self.product[1]), *self.product[2:])
         return product, self.scores, self.masked and product is not None
 
@@ -71,7 +71,7 @@ class UnfusedAttention:
 PRODUCTS = frozenset({"bmm", "baddbmm"})
 MASKING = frozenset({"add", "masked_fill", "where"})
 WATCHED = PRODUCTS | MASKING | {"_softmax"}
-"""Operations of which attention written out by hand consists."""
+"""The operations of unfused attention."""
 
 
 def _first(result: Any) -> torch.Tensor:
@@ -79,7 +79,7 @@ def _first(result: Any) -> torch.Tensor:
 
 
 def as_attention(op: ExecutedOp) -> ExecutedOp:
-    """The same matrix product, known to be QKᵀ or AV of an attention written out by hand."""
+    """Mark a matrix product as QKᵀ or AV of unfused attention."""
     variant = _ATTENTION_VARIANTS.get(op)
     if variant is None:
         variant = _ATTENTION_VARIANTS[op] = replace(op, kind=ATTENTION)

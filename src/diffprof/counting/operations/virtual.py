@@ -1,12 +1,12 @@
 """Virtual tensors: shapes and dtypes without data, mixed freely with small real tensors.
 
-A virtual tensor is one on the meta device, or a weight of a live pipeline (`VirtualMode.weights`). The rules:
+A virtual tensor is on the meta device, or is a weight of a live pipeline (`VirtualMode.weights`). The rules:
 
-- An operation with a virtual input gives a virtual output. Nothing is computed; the result's shape is worked out once
-  for each operation and shape and remembered.
+- An operation with a virtual input has a virtual output. Nothing is computed; the shape of the result is inferred once
+  for each operation and input shape.
 - An operation on real inputs runs for real, so that masks, token ids, timesteps and `.item()` keep their values.
-- A factory or copy on the meta device (because `x.device` was meta) gives a real tensor when it is small.
-- An operation that needs the values of a virtual tensor gets zeros, and the recorder writes the assumption down.
+- A factory or copy on the meta device (because `x.device` was meta) gives a real tensor if it is small.
+- An operation that needs the values of a virtual tensor gets zeros, and the recorder notes the assumption.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from diffprof.record.tensors import OperationShapes
 aten = torch.ops.aten
 
 REMEMBERED_LIMIT = 200_000
-"""Operations and shapes that are remembered across dry runs of one process."""
+"""The most operations and shapes to remember across the dry runs of a process."""
 
 
 class VirtualMode(TorchDispatchMode):
@@ -54,19 +54,17 @@ class VirtualMode(TorchDispatchMode):
         super().__init__()
         self.recorder = recorder
         self.weights = weights
-        """`id`s of real tensors that stand for their shape only."""
+        """`id`s of real tensors of which only the shape is used."""
         self._on_accelerator = on_accelerator
-        """Whether tables and inputs of the pipeline may lie on an accelerator: what is computed for real is not."""
+        """Whether inputs and tables of the pipeline may be on an accelerator; real results are on the host."""
         self.linear_layers: dict[Any, ExecutedOp] = {}
-        """By shapes and dtypes; of this dry run only, so that none depends on what was counted before it."""
+        """By shapes and dtypes, and only for this dry run, so that it does not depend on earlier ones."""
         self.large_values = large_values
-        """Whether code that reads values of virtual tensors gets large ones, and true, instead of zeros and false."""
+        """Whether code that reads values of virtual tensors gets large values and true, instead of zeros and false."""
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
-        return (
-            False  # nothing is compiled in a dry run; guarding every operation against it would cost more than the rest
-        )
+        return False  # nothing is compiled in a dry run, and guarding every operation would cost more than the rest
 
     def is_virtual(self, tensor: torch.Tensor) -> bool:
         return tensor.is_meta or id(tensor) in self.weights
@@ -79,7 +77,7 @@ class VirtualMode(TorchDispatchMode):
         return handler_for(func)(self, func, args, kwargs or {})
 
     def _fetch(self, value: Any) -> Any:
-        """The same, with copies in main memory of all real tensors that lie elsewhere."""
+        """Replace all real tensors on other devices by copies in main memory."""
         if isinstance(value, torch.Tensor):
             return value if value.is_cpu or self.is_virtual(value) else value.cpu()
         if isinstance(value, (list, tuple)):
@@ -94,7 +92,7 @@ Handler = Callable[[VirtualMode, Any, tuple[Any, ...], dict[str, Any]], Any]
 
 @cache
 def handler_for(func: Any) -> Handler:
-    """How an operation is carried out when some of its inputs may be virtual."""
+    """Return how to execute an operation if some of its inputs may be virtual."""
     name = formulas.plain_name(func)
     if is_composite(func):
         return _decompose
@@ -125,14 +123,14 @@ READS_VALUES = frozenset({"bincount", "_unique2", "unique_dim", "unique_consecut
 
 
 def _decompose(mode: VirtualMode, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """An operation that is made of others arrives whole in `torch.inference_mode`; what is counted are its parts."""
+    """Decompose a composite operation, which arrives whole in `torch.inference_mode`, to count its parts."""
     with mode:
         return run_decomposed(func, args, kwargs)
 
 
 @cache
 def is_composite(func: Any) -> bool:
-    """Is the operation a function of other operations, in C++? (Python's decompositions are for compilers.)"""
+    """Whether the operation is composed of others in C++. (Python's decompositions are for compilers.)"""
     return bool(torch._C._dispatch_has_kernel_for_dispatch_key(func.name(), "CompositeImplicitAutograd"))
 
 
@@ -179,7 +177,7 @@ def _run_real(
         mode.recorder.note_effect()
     else:
         mode.recorder.live.add_result(result)
-    # What an elementwise operation costs depends on its tensors alone; schedulers execute many of them.
+    # The cost of an elementwise operation depends only on its tensors; schedulers execute many of them.
     mode.recorder.add(_op_of(func, tensors, args, result, tensors if spreads(func) else args))
     mode.recorder.propagate(tensors, result)
     return result
@@ -188,7 +186,7 @@ def _run_real(
 def _op_of(
     func: Any, tensors: list[torch.Tensor], args: tuple[Any, ...], result: Any, depends_on: Any = None
 ) -> ExecutedOp:
-    """The operation as it is recorded: the same one each time that it executes, however it came to be executed."""
+    """Return the operation to record; the same object for every equal execution."""
     key = (func, signature_of((args, tensors) if depends_on is None else depends_on), signature_of(result))
     op = _REAL_OPS.get(key)
     if op is None:
@@ -199,7 +197,7 @@ def _op_of(
 
 
 EXTREMES = frozenset({aten.min.default, aten.max.default})
-"""One number of a tensor, for which torch copies one that does not lie in its order, such as a video of a gigabyte."""
+"""These return one number, for which torch copies a non-contiguous tensor, such as a video of a gigabyte."""
 
 
 def _in_memory_order(tensor: torch.Tensor) -> torch.Tensor:
@@ -212,7 +210,7 @@ call_on_change(_REAL_OPS.clear)
 
 
 def _view(mode: VirtualMode, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """A view shares its storage: made of the tensor itself, which costs nothing."""
+    """Create a view of the tensor itself, which shares its storage and costs nothing."""
     tensors = tensors_in(args)
     if tensors and id(tensors[0]) in mode.weights:
         args = as_meta(args)
@@ -230,7 +228,7 @@ def view_of(func: Any) -> ExecutedOp:
 
 
 def _in_place(mode: VirtualMode, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Written into an argument: shapes stay, so nothing runs. A real target keeps its values."""
+    """Execute nothing: shapes stay the same, and a real target keeps its values."""
     tensors = tensors_in(args) + tensors_in(tuple(kwargs.values()))
     if not any(map(mode.is_virtual, tensors)):
         return _run_real(mode, func, args, kwargs, tensors)
@@ -240,7 +238,7 @@ def _in_place(mode: VirtualMode, func: Any, args: tuple[Any, ...], kwargs: dict[
 
 
 def _factory(mode: VirtualMode, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """No tensor goes in: real when it is small, virtual when it is large, on whatever device."""
+    """Create a tensor from no other: real if it is small, virtual if it is large, on any device."""
     if all(argument.name != "device" for argument in func._schema.arguments):
         return func(*args, **kwargs)
     generator = kwargs.get("generator")
@@ -258,9 +256,9 @@ def _factory(mode: VirtualMode, func: Any, args: tuple[Any, ...], kwargs: dict[s
 
 
 def _known_values_like(mode: VirtualMode, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """`zeros_like(x)` of a virtual x has known values; small, it is made real (`empty` becomes zeros).
+    """Create a tensor like another one, with known values; a small one is real, and `empty` becomes zeros.
 
-    Far larger than a real x it is not: the black frames of a video that follow its first image take gigabytes.
+    If it is far larger than a real original, it is virtual: black frames after the first one of a video take gigabytes.
     """
     like = args[0]
     result = on_meta(func, args, kwargs)
@@ -280,14 +278,14 @@ def _known_values_like(mode: VirtualMode, func: Any, args: tuple[Any, ...], kwar
 
 
 def _copy(mode: VirtualMode, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Between dtypes and devices: real stays real (unless it is large and goes to meta), virtual stays virtual."""
+    """Copy between dtypes and devices: real stays real (unless it is large and goes to meta), virtual stays virtual."""
     source = args[0]
     device = kwargs.get("device")
     to_meta = device is not None and torch.device(device).type == "meta"
     large = (to_meta and source.numel() > LARGEST_REAL) or grows(func, args, (source,))
     to_there = kwargs.get("dtype", source.dtype) == source.dtype and kwargs.get("memory_format") is None
     if to_there and (to_meta if not source.is_meta else device is not None):
-        # Where all is on one device, nothing is copied, and no operation is executed.
+        # On a single device, nothing is copied, and no operation is executed.
         if large and not source.is_meta:
             return empty_virtual(source.shape, source.stride(), source.dtype)
         result = aten.alias.default(source)
@@ -302,7 +300,7 @@ def _copy(mode: VirtualMode, func: Any, args: tuple[Any, ...], kwargs: dict[str,
 
 
 def _index(mode: VirtualMode, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """A boolean mask decides the shape of the result: a real one by its values, a virtual one as if all were true."""
+    """Index with a boolean mask, which determines the shape: a real one by its values, a virtual one as all true."""
     tensors = tensors_in(args)
     if not any(map(mode.is_virtual, tensors)):
         mode.recorder.mark_read([index for index in args[1] if index is not None and index.dtype == torch.bool])
@@ -322,7 +320,7 @@ def _index(mode: VirtualMode, func: Any, args: tuple[Any, ...], kwargs: dict[str
 
 
 def _topk(mode: VirtualMode, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """The choice of experts depends on weights: every expert is given its equal share of the tokens, in turn."""
+    """Give every expert an equal share of the tokens, in turn, because the choice depends on weights."""
     result = _ordinary(mode, func, args, kwargs)
     if not mode.is_virtual(args[0]):
         return result
@@ -339,7 +337,7 @@ def _topk(mode: VirtualMode, func: Any, args: tuple[Any, ...], kwargs: dict[str,
 
 
 def _needs_values(mode: VirtualMode, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """The result depends on values, or has a shape that does. Virtual tensors are zeros here, virtual masks true."""
+    """Execute an operation that depends on values; virtual tensors are zeros here, virtual masks true."""
     tensors = tensors_in(args) + tensors_in(tuple(kwargs.values()))
     virtual = [tensor for tensor in tensors if mode.is_virtual(tensor)]
     if not virtual:
