@@ -21,7 +21,7 @@ from tests.traces.trace_builder import two_denoising_steps
 
 HEAVY = {"torch", "diffusers", "transformers", "accelerate", "huggingface_hub", "safetensors"}
 MOST_BYTES = 25_000_000
-SENTENCE = 'install all they need with `pip install "diffprof[torch]"`.'
+SENTENCE = 'install them with `pip install "diffprof[torch]"`.'
 
 Diffprof = Callable[..., "subprocess.CompletedProcess[str]"]
 

@@ -169,7 +169,7 @@ def missing_torch(error: ModuleNotFoundError, what: str) -> MissingLibraryError 
         return None
     return MissingLibraryError(
         f"{what} needs torch and diffusers, and {library} is not installed; "
-        'install all they need with `pip install "diffprof[torch]"`.'
+        'install them with `pip install "diffprof[torch]"`.'
     )
 
 

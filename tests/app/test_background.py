@@ -137,5 +137,5 @@ def test_a_reader_gets_a_message_even_while_more_of_them_come() -> None:
 
 def test_a_library_that_is_not_installed_is_no_bug() -> None:
     sentence = error_message(ModuleNotFoundError("No module named 'torch'", name="torch"))
-    assert sentence.startswith("This needs torch and diffusers, and torch is not installed; install all they need with")
+    assert sentence.startswith("This needs torch and diffusers, and torch is not installed; install them with")
     assert "bug" in error_message(ModuleNotFoundError("No module named 'own'", name="own"))

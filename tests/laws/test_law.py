@@ -102,5 +102,5 @@ def test_a_default_that_the_pipeline_works_out_itself_is_not_made_up() -> None:
     law = packaged_law("flux.1-dev")
     assert law is not None
     unknown = replace(law, defaults={**law.defaults, "num_inference_steps": None})
-    with pytest.raises(OutsideOfLaw, match="does not know what its pipeline takes for num_inference_steps"):
+    with pytest.raises(OutsideOfLaw, match="does not know the default of num_inference_steps"):
         unknown.profile(Request.create("flux.1-dev"))

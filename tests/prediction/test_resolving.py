@@ -35,8 +35,8 @@ def test_a_named_component_has_its_own_way() -> None:
     ("settings", "sentence"),
     [
         ({"attention": "flash"}, "Unknown attention 'flash'; use sdpa or math."),
-        ({"devices": 0}, "is 1 or more"),
-        ({"blocks_per_group": 0}, "is 1 or more"),
+        ({"devices": 0}, "must be 1 or more"),
+        ({"blocks_per_group": 0}, "must be 1 or more"),
         ({"use_stream": False}, "Only group offload moves weights in a stream"),
         ({"offload": "group-leaf", "blocks_per_group": 2}, "Only --offload group moves several blocks"),
         ({"quantize": {"text_encoder": "gguf:Q4_K"}}, "text_encoder cannot be quantized to gguf:Q4_K"),

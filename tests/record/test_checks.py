@@ -60,15 +60,15 @@ DAMAGES: dict[str, tuple[Damage, str]] = {
     "a duration that is true": (change("measured.load_seconds", True), "load_seconds is not a number of 0 or more"),
     "an infinite duration": (
         change("measured.load_seconds", float("inf")),
-        "load_seconds is larger than anything can be",
+        "load_seconds is too large",
     ),
     "a peak of 0": (
         change("measured.device.peak_flops_per_second.float16", 0.0),
-        "measured.device.peak_flops_per_second holds a peak of 0",
+        "measured.device.peak_flops_per_second has a peak of 0",
     ),
     "nominal work of a component that is not there": (
         change("measured.nominal_macs", {"transformer": 1}),
-        "measured.nominal_macs names the component transformer, which is not there",
+        "measured.nominal_macs names the component transformer, which does not exist",
     ),
     "nominal work that is a fraction": (
         change("measured.nominal_macs.unet", 1.5),
@@ -89,7 +89,7 @@ DAMAGES: dict[str, tuple[Damage, str]] = {
     ),
     "a time that nobody lives to see": (
         change("measured.iterations.0.began_ns", 10**400),
-        "measured.iterations[0].began_ns is larger than anything can be",
+        "measured.iterations[0].began_ns is too large",
     ),
     "a negative wall time": (
         change("measured.iterations.0.wall.host_ns", -1),
@@ -97,7 +97,7 @@ DAMAGES: dict[str, tuple[Damage, str]] = {
     ),
     "a wall time with half of a device": (
         change("measured.iterations.0.wall.device_ns", None),
-        "measured.iterations[0].wall has half of a time on the device",
+        "measured.iterations[0].wall has only one of start and duration on the device",
     ),
     "an iteration shorter than its samples": (
         change("measured.iterations.0.wall.host_ns", 59_000_000),
@@ -116,17 +116,17 @@ DAMAGES: dict[str, tuple[Damage, str]] = {
         sample(0, "start_ns", -1),
         f"row 0 {IN_SAMPLES} does not fit its columns",
     ),
-    "a sample with half of a time on the device": (
+    "a sample with only one of start and duration on the device": (
         sample(3, "device_start_ns", None),
-        f"row 3 {IN_SAMPLES} has half of a time on the device",
+        f"row 3 {IN_SAMPLES} has only one of start and duration on the device",
     ),
     "a sample that is its own parent": (
         sample(3, "parent", 3),
-        f"row 3 {IN_SAMPLES} points to a parent that does not come before it",
+        f"row 3 {IN_SAMPLES} refers to a parent that does not come before it",
     ),
     "a parent that comes later": (
         sample(1, "parent", 2),
-        f"row 1 {IN_SAMPLES} points to a parent that does not come before it",
+        f"row 1 {IN_SAMPLES} refers to a parent that does not come before it",
     ),
     "a sample longer than its parent": (
         sample(2, "host_ns", 700_000),
@@ -138,21 +138,24 @@ DAMAGES: dict[str, tuple[Damage, str]] = {
     ),
     "two samples at the same time": (
         sample(4, "start_ns", 11_499_999),
-        f"row 4 {IN_SAMPLES} overlaps with the one next to it",
+        f"row 4 {IN_SAMPLES} overlaps with its neighbour",
     ),
     "two samples at the same time in a third": (
         sample(1, "host_ns", 600_001),
-        f"row 2 {IN_SAMPLES} overlaps with the one next to it",
+        f"row 2 {IN_SAMPLES} overlaps with its neighbour",
     ),
     "samples that are not in order": (swap_samples(2, 3), f"row 3 {IN_SAMPLES} begins before the row above it"),
-    "a step that is not there": (sample(3, "step", 4), f"row 3 {IN_SAMPLES} points to a step that is not there"),
-    "a call that is not there": (sample(3, "call", 7), f"row 3 {IN_SAMPLES} points to a call that is not there"),
-    "a call of another component": (sample(3, "call", 0), f"row 3 {IN_SAMPLES} points to a call of another component"),
+    "a step that is not there": (sample(3, "step", 4), f"row 3 {IN_SAMPLES} refers to a step that does not exist"),
+    "a call that is not there": (sample(3, "call", 7), f"row 3 {IN_SAMPLES} refers to a call that does not exist"),
+    "a call of another component": (sample(3, "call", 0), f"row 3 {IN_SAMPLES} refers to a call of another component"),
     "a call of a sample that is no component": (
         sample(4, "call", 2),
-        f"row 4 {IN_SAMPLES} points to a call of another component",
+        f"row 4 {IN_SAMPLES} refers to a call of another component",
     ),
-    "a call that two samples have": (sample(5, "call", 2), f"row 5 {IN_SAMPLES} points to a call that another row has"),
+    "a call that two samples have": (
+        sample(5, "call", 2),
+        f"row 5 {IN_SAMPLES} refers to the same call as another row",
+    ),
     "a denoising step that ends after the iteration": (
         change("measured.iterations.0.steps.rows.3.3", 10**9),
         "row 3 of measured.iterations[0].steps is not within the time around it",
@@ -161,13 +164,13 @@ DAMAGES: dict[str, tuple[Damage, str]] = {
         change("measured.iterations.0.steps.rows.2.1", 1),
         "row 2 of measured.iterations[0].steps does not have the next number of its scheduler",
     ),
-    "a denoising step with half of a time on the device": (
+    "a denoising step with only one of start and duration on the device": (
         change("measured.iterations.0.steps.rows.0.5", None),
-        "row 0 of measured.iterations[0].steps has half of a time on the device",
+        "row 0 of measured.iterations[0].steps has only one of start and duration on the device",
     ),
     "memory of a sample that is not there": (
         change("measured.iterations.0.memory.rows.1.7", 13),
-        "row 1 of measured.iterations[0].memory points to a sample that is not there",
+        "row 1 of measured.iterations[0].memory refers to a sample that does not exist",
     ),
     "memory without a figure for the process": (
         change("measured.iterations.0.memory.rows.1.2", None),
@@ -179,15 +182,15 @@ DAMAGES: dict[str, tuple[Damage, str]] = {
     ),
     "a move in a step that is not there": (
         change("measured.iterations.0.moves.rows.0.5", 4),
-        "row 0 of measured.iterations[0].moves points to a step that is not there",
+        "row 0 of measured.iterations[0].moves refers to a step that does not exist",
     ),
     "a move to nowhere": (
         change("measured.iterations.0.moves.rows.0.1", "up"),
-        "row 0 of measured.iterations[0].moves moves in a direction that is unknown",
+        "row 0 of measured.iterations[0].moves has an unknown direction",
     ),
     "a cache in a step that is not there": (
         change("measured.iterations.0.caches.rows.0.3", 4),
-        "row 0 of measured.iterations[0].caches points to a step that is not there",
+        "row 0 of measured.iterations[0].caches refers to a step that does not exist",
     ),
     "a cache that neither had it nor not": (
         change("measured.iterations.0.caches.rows.0.1", None),
@@ -195,7 +198,7 @@ DAMAGES: dict[str, tuple[Damage, str]] = {
     ),
     "damage in a later iteration": (
         change(f"measured.iterations.1.samples.rows.0.{COLUMN['parent']}", 9),
-        "row 0 of measured.iterations[1].samples points to a parent that does not come before it",
+        "row 0 of measured.iterations[1].samples refers to a parent that does not come before it",
     ),
 }
 

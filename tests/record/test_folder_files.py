@@ -67,5 +67,5 @@ def test_the_folder_of_everything_is_refused(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setattr(folder_files, "MOST_FILES", 2)
     for number in range(3):
         (tmp_path / str(number)).touch()
-    with pytest.raises(RequestError, match="holds more than 2 files"):
+    with pytest.raises(RequestError, match="has more than 2 files"):
         check_files(tmp_path)

@@ -29,7 +29,7 @@ def test_a_kind_without_a_component_is_for_every_component() -> None:
     [
         ({"offload": "disk"}, "Unknown offload mode 'disk'"),
         ({"attention": "flash"}, "Unknown attention 'flash'"),
-        ({"devices": 0}, "is 1 or more"),
+        ({"devices": 0}, "must be 1 or more"),
         ({"use_stream": False}, "leave out --no-stream"),
         ({"blocks_per_group": 2}, "leave out --blocks-per-group"),
         ({"skip_rate": 1.0}, "from 0 to below 1, not 1"),

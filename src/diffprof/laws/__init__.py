@@ -1,1 +1,1 @@
-"""Exact laws: what a pipeline executes, as closed forms of what a user can change. No torch."""
+"""Exact laws: the cost of a pipeline as closed forms of the values that a user can change. No torch."""

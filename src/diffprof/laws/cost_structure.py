@@ -1,4 +1,4 @@
-"""The part of a cost that is the same for all requests, found once in the template of a program."""
+"""The part of a cost that is the same for all requests, computed once from the template of a program."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from diffprof.record.allocations import RELEASE, compressed_order
 from diffprof.record.profile import Cost
 
 Fill = Callable[[int], Any]
-"""The value of a node for one request."""
+"""Returns the value of a node for one request."""
 
 
 @dataclass(frozen=True)
 class EventSequence:
-    """Allocation events in order, as numbers of symbols: only their sizes depend on the request."""
+    """Allocation events in order, as numbers of symbols; only their sizes depend on the request."""
 
     symbols: Sequence[Any]
-    """By first occurrence: the node of an event, or an event that needs no node."""
+    """In the order of first occurrence: the node of an event, or an event without a node."""
     numbers: Sequence[int]
     orders: dict[tuple[int | None, ...], tuple[int, ...]] = field(default_factory=dict, repr=False, compare=False)
 
     def order(self, places: tuple[int | None, ...], known: int) -> tuple[int, ...]:
-        """The order of a record of allocations in which the symbols have these places of the `known` ones.
+        """Return the order of `Allocations` in which the symbols have these places among the `known` events.
 
-        Symbols have the same place where their events are equal, and None where there is nothing to be recorded.
+        Symbols with equal events have the same place; the place is None if nothing is recorded.
         """
         order = self.orders.get(places)
         if order is None:
@@ -40,7 +40,7 @@ class EventSequence:
 
 
 MOST_REMEMBERED = 3
-"""Costs of one structure: advice asks for a size, for several images of it, and for the size again."""
+"""The number of costs to keep: advice evaluates a size, several images of it, and then the size again."""
 
 
 class CostStructure:
@@ -51,14 +51,14 @@ class CostStructure:
         _, keys, children = template.nodes[node]
         self.parts: dict[str, int] = dict(zip(keys, children, strict=True))
         self._latest: dict[tuple[int, ...], Cost] = {}
-        """The costs that were made last, by the values of `variables`."""
+        """The latest costs, by the values of `variables`."""
         self._variables: tuple[str, ...] | None = None
         self._module_names: list[tuple[str, str, int]] | None = None
         self._called_modules: list[tuple[str, int]] | None = None
         self._sequences: dict[tuple[int, ...], EventSequence] = {}
 
     def remember(self, values: tuple[int, ...], make: Callable[[], Cost]) -> Cost:
-        """The cost for these values of the variables: one that was made lately, if there is one."""
+        """Return the cost for these values of the variables; a recent one is reused."""
         cost = self._latest.get(values)
         if cost is None:
             if len(self._latest) == MOST_REMEMBERED:
@@ -67,7 +67,7 @@ class CostStructure:
         return cost
 
     def variables(self, table: PolynomialTable) -> tuple[str, ...]:
-        """The variables that anything of the cost depends on; none where it is the same for every request."""
+        """Return the variables that the cost depends on; none if it is the same for every request."""
         if self._variables is None:
             numbers = self._template.numbers_below(self.parts.values())
             terms = {row[i] for row in map(table.rows.__getitem__, numbers) for i in range(1, len(row), 2)}
@@ -84,11 +84,11 @@ class CostStructure:
 
     @cached_property
     def modules(self) -> list[Sequence[int]]:
-        """For each module, the nodes of its path, its class, its number of calls and its operations."""
+        """The nodes of path, class, number of calls and operations of each module."""
         return [self.children(module) for module in self.children(self.parts["modules"])]
 
     def module_names(self, fill: Fill) -> list[tuple[str, str, int]]:
-        """Path, class and number of calls of each module; worked out once if they are the same for every request."""
+        """Return path, class and number of calls of each module; computed once if they are constant."""
         if self._module_names is not None:
             return self._module_names
         names = [(fill(path), fill(class_name), fill(calls)) for path, class_name, calls, _ in self.modules]
@@ -97,7 +97,7 @@ class CostStructure:
         return names
 
     def called_modules(self, fill: Fill) -> list[tuple[str, int]]:
-        """Path and number of calls of each module, in the same way."""
+        """Return path and number of calls of each module, in the same way."""
         if self._called_modules is not None:
             return self._called_modules
         called = [(path, calls) for path, _, calls in self.module_names(fill)]
@@ -107,7 +107,7 @@ class CostStructure:
 
     @cached_property
     def operations(self) -> dict[tuple[int, int], int]:
-        """Operations and their counts in a module, by first occurrence, with how many modules have them."""
+        """Return operations with their counts in a module, and the number of modules that have them."""
         found: dict[tuple[int, int], int] = {}
         for *_, operations in self.modules:
             for pair in self.children(operations):
@@ -116,7 +116,7 @@ class CostStructure:
         return found
 
     def sequence(self, fill: Fill) -> EventSequence:
-        """The events in order; requests that repeat and release alike share one."""
+        """Return the events in order; requests with the same repetitions and releases share one sequence."""
         key = tuple([fill(node) for node in self._deciding_nodes])
         if key not in self._sequences:
             self._sequences[key] = self._unfold(fill)
@@ -124,7 +124,7 @@ class CostStructure:
 
     @cached_property
     def _deciding_nodes(self) -> list[int]:
-        """Numbers that differ between requests, and on which the order of the events depends."""
+        """Return the nodes of numbers that differ between requests and determine the order of the events."""
         found: dict[int, None] = {}
 
         def visit(node: int) -> None:
@@ -144,7 +144,7 @@ class CostStructure:
         symbols: dict[Any, int] = {}
         numbers: list[int] = []
         nodes = self._event_nodes(self.parts["events"], fill)
-        # There are few different ones among many.
+        # There are few distinct events among many.
         events = {node: self._event(node, fill) for node in set(nodes)}
         for event in with_ages(map(events.__getitem__, nodes)):
             symbol = event if event[0] == RELEASE else event[1]
@@ -152,7 +152,7 @@ class CostStructure:
         return EventSequence(list(symbols), numbers)
 
     def _event(self, node: int, fill: Fill) -> tuple[Any, Any, Any]:
-        """A release as it is, any other event with its node for a value."""
+        """Return a release unchanged, and any other event with its node as its value."""
         kind, value, step = self.children(node)
         name = self._constant(kind)
         return (name, fill(value), fill(step)) if name in (RELEASE, RELEASE_NEXT) else (name, node, 0)

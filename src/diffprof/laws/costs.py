@@ -1,4 +1,4 @@
-"""One cost of a program for one request: its sums at once, each of its tables on demand."""
+"""One cost of a program for one request: its sums at once, each table on demand."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class CostSums:
-    """Numbers of polynomials: what the operations of a cost add up to."""
+    """The sums over the operations of a cost, as numbers of polynomials."""
 
     work: tuple[int, int, int, int]
     executed_ops: int
@@ -28,9 +28,9 @@ class CostSums:
     known_bytes: int
     unknown: Mapping[str, int] = field(default_factory=dict)
     peaks: tuple[int, ...] | None = None
-    """The largest of these is the peak of live bytes; None where it has to be found in the events."""
+    """The peak of live bytes is the largest of these; None if it has to be computed from the events."""
     calls: int = 0
-    """How often it is called in one generation."""
+    """Calls per generation."""
     attention_macs: int = 0
 
 
@@ -47,7 +47,7 @@ class CostValues:
 
     @property
     def calls(self) -> int:
-        """How often it is called."""
+        """The number of calls."""
         return self._program.value(self._sums.calls)
 
     @property
@@ -103,7 +103,7 @@ class CostValues:
         return [symbol if isinstance(symbol, tuple) else fill(symbol) for symbol in self._sequence.symbols]
 
     def as_cost(self) -> Cost:
-        """The cost; where it is the same as for one of the requests before, the same object."""
+        """Return the cost; if it equals that of a recent request, the same object."""
         return self._structure.remember(
             self._program.values_of(self._structure),
             lambda: Cost.with_lazy_tables(self.work, self.peak_live_bytes, self._table),
@@ -114,7 +114,7 @@ class CostValues:
 
     @cached_property
     def _rows(self) -> list[tuple[_RowValues, list[int]]]:
-        """The operations by row: count, MACs, other FLOPs and bytes."""
+        """Return the operations by row: count, MACs, other FLOPs and bytes."""
         rows: dict[_RowValues, list[int]] = {}
         fill = self._program.fill
         for (op, count), modules in self._structure.operations.items():
@@ -157,7 +157,7 @@ class CostValues:
             kind, value, step = event
             if kind in (OPERATION, MASKED_ATTENTION):
                 number = numbers.get(row_values(value)) if isinstance(value, tuple) else None
-                if number is None:  # it turned out to be another operation
+                if number is None:  # it is counted as another operation
                     places.append(None)
                     continue
                 event = (kind, number, step)
@@ -171,13 +171,13 @@ _RowValues = tuple[str, str, tuple[Any, ...], tuple[Any, ...], str]
 
 
 def row_values(value: tuple[Any, ...]) -> _RowValues:
-    """The row that a value of a template describes."""
+    """Return the row that a value of a template describes."""
     name, kind, inputs, outputs, dtype = value
     return name, kind, tuple(unfold(inputs)), outputs, dtype
 
 
 def _work(operations: Iterable[tuple[Any, int]]) -> Work:
-    """What the operations of a module add up to."""
+    """Add up the operations of a module."""
     macs = other_flops = read = written = 0
     for (_, *amounts), count in operations:
         macs += amounts[0] * count
@@ -191,7 +191,7 @@ _SITE = len(fields(AttentionSite))
 
 
 def _group_attention(rows: Iterable[tuple[Any, ...]]) -> tuple[Attention, ...]:
-    """Rows of one attention each, with equal ones added up."""
+    """Add up equal rows of attention."""
     grouped: dict[tuple[Any, ...], list[int]] = {}
     for *row, scaled in rows:
         sums = grouped.setdefault((*row[:_SITE], scaled), [0, 0, 0, 0])
@@ -201,7 +201,7 @@ def _group_attention(rows: Iterable[tuple[Any, ...]]) -> tuple[Attention, ...]:
 
 
 def peak_of(events: Iterable[Event]) -> int:
-    """The most bytes that are alive at one time."""
+    """Return the most bytes that are live at one time."""
     sizes: list[int] = []
     live = peak = 0
     for kind, value, _ in events:

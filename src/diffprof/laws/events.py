@@ -1,7 +1,7 @@
-"""Allocation events as laws have them: releases in a row by how their ages differ.
+"""Allocation events of laws: the ages of consecutive releases are stored as differences.
 
-A list of images is released one after the other, each as many allocations younger than the one before as an image
-takes: by differences that is a repetition, whatever the number of images.
+The images of a list are released one after the other, each the same number of allocations younger than the last one.
+As differences, these releases are a repetition for any number of images.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from diffprof.record.allocations import RELEASE
 from diffprof.record.executed_calls import Event
 
 RELEASE_NEXT = "release next"
-"""A release right after another one; its value is how much older it is."""
+"""A release right after another one; its value is the difference of their ages."""
 
 
 def with_differences(events: Iterable[Event]) -> Iterator[Event]:
-    """The events, with differences of ages."""
+    """Convert ages to differences."""
     before: int | None = None
     for event in events:
         kind, value, step = event
@@ -29,7 +29,7 @@ def with_differences(events: Iterable[Event]) -> Iterator[Event]:
 
 
 def with_ages(events: Iterable[Event]) -> Iterator[Event]:
-    """The events that `with_differences` was given."""
+    """Convert the result of `with_differences` back to events with ages."""
     age = 0
     for event in events:
         kind, value, step = event

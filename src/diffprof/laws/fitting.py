@@ -1,7 +1,7 @@
-"""Finds the polynomial that a number follows, from its values in samples; in exact arithmetic.
+"""Find the polynomial of a number from its values in samples, in exact arithmetic.
 
-Samples are laid out around a base: along each axis only one source changes, and a few change all of them. Along an
-axis it shows on which variables a number depends, and in which power; products of those are then fitted to all.
+Samples are placed around a base: along each axis one source changes, and in a few samples all of them change. Values
+along an axis show on which variables a number depends, and in which power; products of those are then fitted to all.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from diffprof.laws.polynomials import ONE, Monomial, Polynomial, monomial_value,
 from diffprof.laws.variables import Variable, values_of
 
 SPARE = 2
-"""Samples that a polynomial must reproduce beyond those that determine it."""
+"""The number of samples that a polynomial must reproduce beyond those that determine it."""
 
 SIDES = ("height", "width")
 
@@ -22,19 +22,19 @@ Basis = tuple[Monomial, ...]
 
 
 class Fitter:
-    """Fits numbers that were seen in certain samples."""
+    """Fits polynomials to the values of numbers in these samples."""
 
     def __init__(
         self, samples: Sequence[Mapping[str, int]], axes: Mapping[str, Sequence[int]], variables: Sequence[Variable]
     ) -> None:
         self.samples = [values_of(variables, sample) for sample in samples]
         self.axes = axes
-        """For each source the numbers of the samples in which nothing else differs."""
+        """For each source, the numbers of the samples in which only this source differs."""
         self.variables = variables
         self._solvers: dict[tuple[Basis, tuple[int, ...]], _Solver | None] = {}
 
     def fit(self, vector: Sequence[int]) -> Polynomial | None:
-        """The polynomial with these values, if there is one among those that are looked for."""
+        """Return the polynomial with these values; None if none of the supported ones has them."""
         parts: list[list[Basis]] = []
         sources: list[str] = []
         for source, places in self.axes.items():
@@ -55,7 +55,7 @@ class Fitter:
         return None
 
     def _along_axis(self, source: str, places: Sequence[int], vector: Sequence[int]) -> Iterator[Basis]:
-        """The smallest sets of powers of variables that explain the values along an axis, one for each way."""
+        """Yield the smallest sets of powers of variables that explain the values along an axis."""
         names = [variable.name for variable in self.variables if variable.source == source]
         for size, power in ((1, 1), (1, 2), (2, 1), (1, 3), (3, 1), (2, 2)):
             found = False
@@ -80,16 +80,16 @@ class Fitter:
 
 
 def _products(parts: Sequence[Basis], sides: Sequence[bool] = ()) -> Iterator[Basis]:
-    """Sets of products of the powers along the axes, small ones first: whole products, then sums of them, then all.
+    """Yield sets of products of the powers along the axes, small ones first: whole products, then sums, then all.
 
-    `sides` says which of them are powers of height or width.
+    `sides` says which axes are powers of height or width.
     """
     if not parts:
         yield (ONE,)
         return
     same_length = len({len(part) for part in parts}) == 1
     if same_length:
-        # Height and width, say, only through their product.
+        # For example height and width only as a product.
         yield tuple(_multiply(column) for column in zip(*parts, strict=True))
     by_length: dict[int, list[Basis]] = {}
     for part in parts:
@@ -99,7 +99,7 @@ def _products(parts: Sequence[Basis], sides: Sequence[bool] = ()) -> Iterator[Ba
         yield tuple(dict.fromkeys(_multiply(choice) for choice in product(*tied)))
     areas = [part for part, is_side in zip(parts, sides, strict=False) if is_side]
     if len(areas) == 2 and len(parts) > 2 and len(areas[0]) == len(areas[1]):
-        # Those two through their product, and each of the others for itself.
+        # Height and width as a product, and each of the others by itself.
         area = tuple(_multiply(column) for column in zip(*areas, strict=True))
         others = [part for part, is_side in zip(parts, sides, strict=True) if not is_side]
         yield tuple(dict.fromkeys(_multiply(choice) for choice in product(area, *others)))
@@ -123,7 +123,7 @@ class _Solver:
 
     @classmethod
     def create(cls, rows: list[list[int]]) -> _Solver | None:
-        """None where the samples do not determine the coefficients."""
+        """Prepare the equations; None if the samples do not determine the coefficients."""
         size = len(rows[0])
         chosen: list[int] = []
         reduced: list[tuple[int, list[Fraction]]] = []
@@ -142,7 +142,7 @@ class _Solver:
         return None
 
     def solve(self, values: Sequence[int]) -> list[Fraction] | None:
-        """The coefficients; None where they do not reproduce all values."""
+        """Return the coefficients; None if they do not reproduce all values."""
         right = [values[number] for number in self.chosen]
         solution = [sum((a * b for a, b in zip(row, right, strict=True)), Fraction(0)) for row in self.inverse]
         for row, value in zip(self.rows, values, strict=True):

@@ -1,6 +1,6 @@
-"""Sequences with their repetitions written as loops, so that how often something is repeated becomes a number.
+"""Write repetitions in sequences as loops, so that the number of repetitions becomes a value.
 
-The events of a generation with 20 and with 30 steps differ in length; folded, they differ in one count.
+The events of a generation with 20 and with 30 steps differ in length; folded, they differ only in one count.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from diffprof.errors import DiffprofError
 
 
 class NegativeCount(DiffprofError):
-    """A loop with a negative count: the sequence does not have this form for the request."""
+    """A loop with a negative count: the sequence has another form for this request."""
 
 
 LOOP = "loop"
-"""The first of the three parts of a loop: this word, how often, and what is repeated."""
+"""A loop is a tuple of this word, the number of repetitions, and the repeated items."""
 
 
 def fold(sequence: Sequence[Hashable]) -> tuple[Any, ...]:
-    """The sequence with a loop for everything that is repeated at once, shortest first."""
+    """Replace all direct repetitions by loops, shortest period first."""
     symbols: dict[Hashable, int] = {}
     numbers = [symbols.setdefault(item, len(symbols)) for item in sequence]
     meaning: list[Any] = list(symbols)
@@ -33,14 +33,14 @@ def fold(sequence: Sequence[Hashable]) -> tuple[Any, ...]:
 
 
 LONGEST_TRIED = 32
-"""Periods up to this are all tried; of longer ones those at which stretches come again."""
+"""Periods up to this length are all tried; longer ones only if stretches recur at that distance."""
 STRETCH = 16
 
 
 def _next_period(numbers: list[int], after: int) -> int | None:
-    """The next larger distance at which half of a period's stretches are the same again; None where there is none.
+    """Return the next larger distance at which half of a period's stretches recur; None if there is none.
 
-    To try every distance would take hours for a video that is decoded frame by frame.
+    Trying every distance would take hours for a video that is decoded frame by frame.
     """
     import numpy
 
@@ -49,7 +49,7 @@ def _next_period(numbers: list[int], after: int) -> int | None:
         return None
     array = numpy.asarray(numbers, dtype=numpy.uint64) + numpy.uint64(1)
     stretches = numpy.zeros(count, dtype=numpy.uint64)
-    for place in range(STRETCH):  # a number for each stretch; by the rules of unsigned numbers, it is cut to 64 bits
+    for place in range(STRETCH):  # a 64-bit hash of each stretch, with unsigned overflow
         stretches = stretches * numpy.uint64(6364136223846793005) + array[place : place + count]
     order = numpy.argsort(stretches, kind="stable")
     same = stretches[order][1:] == stretches[order][:-1]
@@ -61,7 +61,7 @@ def _next_period(numbers: list[int], after: int) -> int | None:
 def _fold_period(
     numbers: list[int], period: int, loops: dict[tuple[int, tuple[int, ...]], int], meaning: list[Any]
 ) -> list[int]:
-    """The numbers with every repetition of this length as one number of a loop."""
+    """Replace every repetition of this period by the number of a loop."""
     runs = _runs(numbers, period)
     if not runs:
         return numbers
@@ -86,8 +86,8 @@ def _fold_period(
 
 
 def _runs(numbers: list[int], period: int) -> list[tuple[int, int]]:
-    """Where at least `period` numbers in a row equal those one period later, and how many do."""
-    import numpy  # only whoever derives laws folds
+    """Return where at least `period` consecutive numbers equal those one period later, and how many."""
+    import numpy  # only deriving laws folds sequences
 
     array = numpy.asarray(numbers)
     equal = array[:-period] == array[period:]
@@ -102,7 +102,7 @@ def is_loop(item: Any) -> bool:
 
 
 def unfold(sequence: Iterable[Any]) -> list[Any]:
-    """The sequence that was folded."""
+    """Return the original sequence of a folded one."""
     items: list[Any] = []
     for item in sequence:
         if is_loop(item):

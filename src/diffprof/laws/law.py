@@ -1,4 +1,4 @@
-"""The law of one model: its programs, the requests each of them was proved for, and the `Profile` of such a request."""
+"""The law of one model: its programs, their proved requests, and the `Profile` of such a request."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from diffprof.settings.limits import OTHER_NAMES, dtype_name
 
 AS_PUBLISHED = Variation()
 PLAIN = Request("")
-"""A request in which nothing but call arguments is given."""
+"""A request with nothing but call arguments."""
 
 SWITCHES = {
     "config": "with the model's own configuration",
@@ -25,12 +25,12 @@ SWITCHES = {
     "inputs": "for whole generations, not for inputs of one component",
     "assume_defaults": "with the model's own defaults",
 }
-"""Fields of a request that a law knows only one value of, and which."""
+"""Fields of a request for which a law covers only one value, with the words for it."""
 
 
 @dataclass(frozen=True)
 class Range:
-    """The values of one number that a program was proved for."""
+    """The values of one number for which a program was proved."""
 
     least: int
     most: int
@@ -49,7 +49,7 @@ class Range:
 
 
 def merge_ranges(ranges: Iterable[Range]) -> list[Range]:
-    """The same numbers in few ranges, small ones first."""
+    """Combine the ranges into as few as possible, in ascending order."""
     merged: list[Range] = []
     for one in sorted(set(ranges), key=lambda bounds: (bounds.least, -bounds.most)):
         before = merged[-1] if merged else None
@@ -62,12 +62,12 @@ def merge_ranges(ranges: Iterable[Range]) -> list[Range]:
 
 @dataclass(frozen=True)
 class Domain:
-    """The requests that a program was proved for."""
+    """The requests for which a program was proved."""
 
     ranges: Mapping[str, Range]
     """By source, such as ``height``."""
     guidance: tuple[str, ...] = ()
-    """The classes of guidance scales, of `GUIDANCE_CLASSES`; empty where the pipeline has none."""
+    """Classes of guidance scales, from `GUIDANCE_CLASSES`; empty if the pipeline has no guidance."""
     most_pixels: int | None = None
     """The limit of height x width x images; None for no limit."""
     most_volume: int | None = None
@@ -75,14 +75,14 @@ class Domain:
     area_multiple: int = 1
     """Height x width must be a multiple of this; other sizes are padded."""
     sizes: tuple[tuple[int, int], ...] = ()
-    """The only heights and widths, where the pipeline computes others at one of these; empty for any."""
+    """The heights and widths to which the pipeline maps all others; empty if it computes at any size."""
     least_volume: int | None = None
-    """As `most_volume`, of sides that are rounded down to whole cells; None for any.
+    """As `most_volume`, but a lower limit, for sides that are rounded down to whole cells; None for no limit.
 
-    Tables of a large image are not computed for real in a dry run: what is executed differs from that of a small one.
+    A dry run does not compute tables of large images, so their executed operations differ from those of small ones.
     """
     variation: Variation = AS_PUBLISHED
-    """What the request changes besides the arguments of the call."""
+    """The changes of the request besides the call arguments."""
 
     def contains(self, numbers: Mapping[str, int], guidance: str | None, pixels: int) -> bool:
         if guidance is not None and guidance not in self.guidance:
@@ -101,11 +101,11 @@ class Domain:
 
 
 VOLUME_CELL = 16
-"""Pixels of a side that pipelines take together."""
+"""The size in pixels of a cell; sides are rounded down to whole cells."""
 
 
 def volume(numbers: Mapping[str, int], cell: int = 1) -> int:
-    """Pixels of one image or video, in whole cells."""
+    """Return the pixels of one image or video, in whole cells."""
     height, width = (numbers[side] // cell * cell if side in numbers else 1 for side in ("height", "width"))
     return height * width * numbers.get("num_frames", 1)
 
@@ -114,7 +114,7 @@ USUAL_SIDE = 1024
 
 
 def requested_pixels(given: Mapping[str, Any]) -> int:
-    """The pixels of all images together; a side that is not given has its default, as in the call."""
+    """Return the pixels of all images together, with defaults for sides that are not given."""
     sides = [int(given.get(side) or USUAL_SIDE) for side in ("height", "width")]
     return sides[0] * sides[1] * int(given.get("num_images_per_prompt") or 1)
 
@@ -123,7 +123,7 @@ GUIDANCE_CLASSES = ("none", "below 1", "1", "above 1")
 
 
 def guidance_class(scale: float) -> str:
-    """Pipelines guide where the scale is above 1, or above 0, or not 0."""
+    """Return the class of a guidance scale: pipelines use guidance if it is above 1, above 0, or not 0."""
     return "none" if scale <= 0 else "below 1" if scale < 1 else "1" if scale == 1 else "above 1"
 
 
@@ -135,24 +135,24 @@ class Law:
     versions: Mapping[str, str]
     """The versions of torch, diffusers and transformers with which the law was proved."""
     parameters: tuple[str, ...]
-    """The names that the pipeline's call has for its arguments."""
+    """The argument names of the pipeline's call."""
     sources: Mapping[str, str]
-    """For each number of the law the call argument that it comes from; none where the pipeline has no such."""
+    """The call argument of each number of the law, if the pipeline has one."""
     defaults: Mapping[str, Any]
-    """The values of those arguments, and of the guidance scale, where they are not given."""
+    """The default values of these arguments and of the guidance scale."""
     fixed: Mapping[str, Any]
-    """Other arguments that are always given, as they are recommended for the model."""
+    """Other arguments that are always given, as recommended for the model."""
     guidance: str | None
-    """The argument that is the guidance scale."""
+    """The name of the guidance scale argument."""
     programs: tuple[Program, ...]
     domains: tuple[Domain, ...]
     needs_both_sides: bool = False
-    """Whether height and width are only proved together: the pipeline ignores one that is given alone."""
+    """Whether height and width are proved only together, because the pipeline ignores a single one."""
 
     def profile(self, request: Request, versions: Mapping[str, str] | None = None) -> Profile:
-        """The profile of a request that includes the recommended settings; `OutsideOfLaw` if it was not proved for it.
+        """Return the profile of a request with recommended settings; `OutsideOfLaw` if the law does not cover it.
 
-        It says that it was made with these versions; of what is not among them, with those of the law.
+        Its environment has these versions; missing ones are those of the law.
         """
         given = self._own_names(request)
         variation = self._variation(request)
@@ -161,12 +161,12 @@ class Law:
         return compose_profile(program.at(numbers), call)
 
     def fill(self, request: Request) -> FilledProgram:
-        """The program of a request, with its numbers."""
+        """Return the program of a request, filled with its numbers."""
         program, numbers = self.program(request)
         return program.at(numbers)
 
     def program(self, request: Request) -> tuple[Program, dict[str, int]]:
-        """The program that a request follows, and the numbers of the request."""
+        """Return the program for a request, and the numbers of the request."""
         return self._program_of(self._own_names(request), self._variation(request), self._defaults(request))
 
     def _program_of(
@@ -176,14 +176,14 @@ class Law:
         return self._program(numbers, scale, requested_pixels(given), variation), numbers
 
     def arguments(self, numbers: Mapping[str, int]) -> dict[str, Any]:
-        """Call arguments with these numbers, and a prompt of this many words."""
+        """Return call arguments with these numbers, and a prompt of this many words."""
         return {
             self.sources[source]: prompt_of(number) if source == "tokens" else number
             for source, number in numbers.items()
         }
 
     def proved_values(self) -> dict[str, list[str]]:
-        """The values of each number that the law was proved for, in words."""
+        """Return descriptions of the values of each number for which the law was proved."""
         ranges: dict[str, list[Range]] = {}
         for domain in self.domains:
             for source, bounds in domain.ranges.items():
@@ -230,7 +230,7 @@ class Law:
         return f"the law of {self.model} was not proved for this combination of sizes and guidance"
 
     def _own_names(self, request: Request) -> dict[str, Any]:
-        """The call arguments under the pipeline's own names; refused if the law does not know one of them."""
+        """Return the call arguments under the pipeline's names; refuse arguments that the law does not cover."""
         self._check_switches(request)
         given = {}
         for name, value in request.arguments.items():
@@ -253,7 +253,7 @@ class Law:
         return given
 
     def _variation(self, request: Request) -> Variation:
-        """What the request changes besides the call's arguments; refused where no program was proved with it."""
+        """Return the changes besides the call's arguments; refuse those for which no program was proved."""
         variation = variation_of(request)
         if variation is None or all(domain.variation != variation for domain in self.domains):
             words = OTHER_CHANGES if variation is None else variation.refusal()
@@ -269,7 +269,7 @@ class Law:
                 raise OutsideOfLaw(f"the law of {self.model} was proved {words.format(getattr(request, name))}")
 
     def _defaults(self, request: Request) -> Mapping[str, Any]:
-        """The values of arguments that are not given; those of the pipeline itself where nothing is recommended."""
+        """Return the values of arguments that are not given: recommended ones, or those of the pipeline."""
         if not request.pipeline_defaults:
             return self.defaults
         entry = find(self.model)
@@ -287,7 +287,7 @@ class Law:
                 if value is None:
                     raise OutsideOfLaw(f"the law of {self.model} was proved for prompts of plain words")
             if value is None:
-                raise OutsideOfLaw(f"the law of {self.model} does not know what its pipeline takes for {argument}")
+                raise OutsideOfLaw(f"the law of {self.model} does not know the default of {argument}")
             if not isinstance(value, int) or isinstance(value, bool):
                 raise OutsideOfLaw(f"the law of {self.model} needs a whole number for {argument}")
             numbers[source] = value

@@ -1,4 +1,4 @@
-"""A law as a file: compressed JSON with a checksum, small enough to be part of the package."""
+"""Read and write a law as a file: compressed JSON with a checksum, small enough for the package."""
 
 from __future__ import annotations
 
@@ -32,29 +32,29 @@ FOLDER = Path(__file__).parent / "data"
 RECORDED = FOLDER / "recorded"
 ENDING = ".law"
 REASONS = FOLDER / "without.json"
-"""Why models of the catalogue have no law."""
+"""The reasons why models of the catalogue have no law."""
 
 
 def packaged_law(model: str) -> Law | None:
-    """The law of a model of the catalogue, if there is one in the package."""
+    """Return the law of a catalogue model, if the package has one."""
     path = FOLDER / f"{model}{ENDING}"
     return _read_once(path) if path.is_file() else None
 
 
 def recorded_law(model: str) -> Law | None:
-    """Single requests of a model that were counted and kept as they are, such as those with switches of its VAE."""
+    """Return recorded requests of a model, such as those with switches of its VAE, as a law."""
     path = RECORDED / f"{model}{ENDING}"
     return _read_once(path) if path.is_file() else None
 
 
 def reasons() -> dict[str, str]:
-    """Models of the catalogue for which no law could be proved, and why."""
+    """Return the models of the catalogue without a law, and the reasons."""
     found: dict[str, str] = json.loads(REASONS.read_text(encoding="utf-8")) if REASONS.is_file() else {}
     return found
 
 
 def models_with_laws() -> list[str]:
-    """The models of the catalogue that have a law in the package."""
+    """Return the catalogue models with a law in the package."""
     return sorted(path.name.removesuffix(ENDING) for path in FOLDER.glob(f"*{ENDING}"))
 
 
@@ -71,7 +71,7 @@ def write_law(law: Law, path: Path) -> None:
 
 
 def read_law(path: Path) -> Law:
-    """The law in a file; a `FileFormatError` where it was changed since it was written."""
+    """Read a law from a file; raise `FileFormatError` if it was changed after it was written."""
     with path.open("rb") as file:
         data = file.read(MOST_FILE_BYTES + 1)
     begin = len(MAGIC) + DIGEST_BYTES
@@ -80,18 +80,18 @@ def read_law(path: Path) -> Law:
     packed = data[begin:]
     if hashlib.sha256(packed).digest() != data[len(MAGIC) : begin]:
         raise FileFormatError(
-            f"{path} was changed since it was written (its checksum does not match); "
+            f"{path} was changed after it was written (its checksum does not match); "
             "reinstall diffprof, or count with --count."
         )
     text = lzma.LZMADecompressor().decompress(packed, MOST_BYTES)
     values = json.loads(text)
     if values.get("format") != FORMAT:
-        raise FileFormatError(f"{path} has a format of another version of diffprof; count with --count.")
+        raise FileFormatError(f"{path} has the format of another version of diffprof; count with --count.")
     return _decode(values)
 
 
 def law_document(law: Law) -> dict[str, Any]:
-    """The law as values of JSON."""
+    """Return the law as JSON values."""
     template, table = law.programs[0].template, law.programs[0].table
     return {
         "format": FORMAT,
@@ -120,7 +120,7 @@ def law_document(law: Law) -> dict[str, Any]:
 
 
 def _encode_nodes(nodes: Sequence[Sequence[Any]]) -> dict[str, list[Any]]:
-    """Kinds and values apart: similar values are adjacent, which compresses best."""
+    """Store kinds and values separately: similar values are adjacent, which compresses best."""
     kinds, values = [], []
     for node in nodes:
         kinds.append(node[0])

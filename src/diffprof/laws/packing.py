@@ -1,4 +1,4 @@
-"""Programs made of merged samples: every number fitted, sums worked out symbolically, equal parts stored once."""
+"""Make programs of merged samples: fit every number, compute sums symbolically, store equal parts once."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ from diffprof.record.executed_calls import UNKNOWN
 from diffprof.record.profile import Attention
 
 QK_MACS, AV_MACS = ([field.name for field in fields(Attention)].index(name) for name in ("qk_macs", "av_macs"))
-"""Places in a row of attention."""
+"""Positions in a row of attention."""
 
 
 class NoLaw(DiffprofError):
-    """No closed form was found for what a pipeline executes."""
+    """No closed form was found for the cost of a pipeline."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class FittedProgram:
 
 
 def fit_program(samples: Sequence[Any], fitter: Fitter) -> FittedProgram:
-    """The program of the values of its samples; `NoLaw` or `DifferentForms` where there is none."""
+    """Fit a program to the values of its samples; raise `NoLaw` or `DifferentForms` if there is none."""
     builder = TemplateBuilder()
     root = builder.merge(samples)
     fitted = _fit_all(builder, fitter)
@@ -57,12 +57,12 @@ def fit_program(samples: Sequence[Any], fitter: Fitter) -> FittedProgram:
 
 
 def pack_programs(fitted: Sequence[FittedProgram]) -> list[Program]:
-    """Programs that share one template and one table of polynomials."""
+    """Pack the programs so that they share one template and one table of polynomials."""
     packer = _Packer()
     drafts = [packer.add(one) for one in fitted]
     template = packer.merger.template()
     table = PolynomialTable.pack([dict(key) for key in packer.polynomials])
-    # The table is worked out as a whole, so every program has the variables of all.
+    # The table is evaluated as a whole, so every program has the variables of all.
     variables = tuple(dict.fromkeys(variable for one in fitted for variable in one.variables))
     return [Program(template, packer.merger.number(root), table, variables, sums) for root, sums in drafts]
 
@@ -72,10 +72,10 @@ class _Packer:
         self.merger = TemplateMerger()
         self.polynomials: dict[tuple[tuple[Monomial, Fraction], ...], int] = {}
         self._known: dict[tuple[bool, int], CostSums] = {}
-        """By the place of the cost: programs share most of them."""
+        """Sums by the place of the cost; programs share most costs."""
 
     def add(self, fitted: FittedProgram) -> tuple[tuple[bool, int], tuple[CostSums, ...]]:
-        """Where the root of the program is, and the sums of its costs."""
+        """Add a program; return the place of its root and the sums of its costs."""
         numbers = [self._number(polynomial) for polynomial in fitted.polynomials]
         places = self.merger.add(fitted.nodes, numbers)
         walker = _Walker(fitted.nodes, fitted.polynomials)
@@ -92,7 +92,7 @@ class _Packer:
         return self.polynomials.setdefault(tuple(sorted(polynomial.items())), len(self.polynomials))
 
     def _sums(self, walker: _Walker, cost: int) -> CostSums:
-        """All but how often it is called."""
+        """Return all sums but the number of calls."""
         work: list[Polynomial] = [{}, {}, {}, {}]
         executed: Polynomial = {}
         known: Polynomial = {}
@@ -157,7 +157,7 @@ class _Walker:
         return self._fitted[value] if kind == NUMBER else constant(value)
 
     def executed_operations(self, cost: int) -> dict[tuple[int, int], int]:
-        """Operations and their counts in a module, with how many modules have them."""
+        """Return operations with their counts in a module, and the number of modules that have them."""
         found: dict[tuple[int, int], int] = {}
         for module in self.children(self.key(cost, "modules")):
             for pair in self.children(self.children(module)[3]):
@@ -166,7 +166,7 @@ class _Walker:
         return found
 
     def calls(self, node: int, times: Polynomial) -> dict[int, Polynomial]:
-        """How often each cost is called, by its number."""
+        """Return the number of calls of each cost, by its number."""
         found: dict[int, Polynomial] = {}
         for child in self.children(node):
             parts = self.children(child)
@@ -179,7 +179,7 @@ class _Walker:
         return found
 
     def attention_macs(self, cost: int) -> Polynomial:
-        """MACs of QKᵀ and AV."""
+        """Return the MACs of QKᵀ and AV."""
         total: Polynomial = {}
         for row in self.children(self.key(cost, "attention")):
             parts = self.children(row)
@@ -187,7 +187,7 @@ class _Walker:
         return total
 
     def peaks(self, cost: int) -> list[Polynomial] | None:
-        """Live bytes after each allocation, without those that are never the peak; None if loops vary."""
+        """Return the live bytes after each allocation that can be the peak; None if the length of a loop varies."""
         if not self.constant(self.key(cost, "has_peak")):
             return []
         events = self._unfold(self.key(cost, "events"))
@@ -231,7 +231,7 @@ class _Walker:
 
 def _largest(polynomials: list[Polynomial]) -> list[Polynomial]:
     kept: list[Polynomial] = []
-    # The largest leading terms first, so that most are found to be smaller at once.
+    # Polynomials with the largest leading terms first, so that most others are found to be smaller at once.
     for one in sorted(polynomials, key=lambda p: -sum(map(float, p.values()))):
         if not any(is_dominated(one, other) for other in kept):
             kept.append(one)

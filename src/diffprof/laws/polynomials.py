@@ -1,4 +1,4 @@
-"""Polynomials with rational coefficients in a few whole numbers, which are themselves whole."""
+"""Integer-valued polynomials with rational coefficients in a few integer variables."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from fractions import Fraction
 from math import lcm, prod
 
 Monomial = tuple[tuple[str, int], ...]
-"""Names of variables and their powers, by name; empty for 1."""
+"""Names and powers of variables, sorted by name; empty for 1."""
 
 Polynomial = Mapping[Monomial, Fraction]
-"""Its coefficients, none of them 0."""
+"""The nonzero coefficients, by monomial."""
 
 ONE: Monomial = ()
 
@@ -52,7 +52,7 @@ def monomial_value(monomial: Monomial, values: Mapping[str, int]) -> int:
 
 
 def is_dominated(one: Polynomial, other: Polynomial) -> bool:
-    """Whether `other` is at least as large wherever no variable is negative."""
+    """Whether `other` is at least as large for all nonnegative variables."""
     return all(coefficient >= 0 for coefficient in add(other, negate(one)).values())
 
 
@@ -62,7 +62,7 @@ class PolynomialTable:
     def __init__(self, monomials: Sequence[Monomial], rows: Sequence[Sequence[int]]) -> None:
         self.monomials = monomials
         self.rows = rows
-        """For each polynomial: the denominator, then numbers of monomials and numerators in turn."""
+        """For each polynomial: the denominator, then alternating numbers of monomials and numerators."""
 
     @classmethod
     def pack(cls, polynomials: Iterable[Polynomial]) -> PolynomialTable:

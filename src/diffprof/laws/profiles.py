@@ -1,4 +1,4 @@
-"""The `Profile` that a program gives for one request."""
+"""Compose the `Profile` of a program for one request."""
 
 from __future__ import annotations
 
@@ -35,19 +35,19 @@ from diffprof.version import __version__
 
 @dataclass(frozen=True)
 class GivenCall:
-    """The arguments of the pipeline, under the names of its own call."""
+    """The arguments of the call, under the pipeline's names."""
 
     arguments: Mapping[str, Any]
     recommended: tuple[str, ...]
     versions: Mapping[str, str]
     """The versions of torch, diffusers and transformers."""
     enable: tuple[str, ...] = ()
-    """Switches in the order in which they are asked for."""
+    """Switches in the requested order."""
     variation: Variation = field(default_factory=Variation)
 
 
 def compose_profile(filled: FilledProgram, given: GivenCall) -> Profile:
-    """The profile of the call."""
+    """Compose the profile of the call."""
     costs = filled.costs
     shared, numbers = _share_equal(costs)
     calls, times_called, stages = _calls(filled, shared, numbers)
@@ -68,13 +68,13 @@ def compose_profile(filled: FilledProgram, given: GivenCall) -> Profile:
 
 
 def _share_equal(costs: Sequence[CostValues]) -> tuple[list[Cost], list[int]]:
-    """The cost of each number, with equal costs of a component merged, and the number of the merged one."""
+    """Return the costs with equal ones of a component merged, and for each cost the number of the merged one."""
     made: list[Cost] = []
     numbers: list[int] = []
     known: dict[tuple[Any, ...], list[int]] = {}
     for number, cost in enumerate(costs):
         made.append(cost.as_cost())
-        # Sums first: to compare tables they have to be worked out.
+        # Compare sums first, because comparing tables would compute them.
         alike = known.setdefault((cost.call, cost.work, cost.peak_live_bytes), [])
         same = next((other for other in alike if made[other] == made[number]), number)
         if same == number:
@@ -86,7 +86,7 @@ def _share_equal(costs: Sequence[CostValues]) -> tuple[list[Cost], list[int]]:
 def _calls(
     filled: FilledProgram, costs: Sequence[Cost], numbers: Sequence[int]
 ) -> tuple[tuple[Call, ...], dict[tuple[str, int], int], tuple[Stage, ...]]:
-    """All calls in order, how often each component is called at which cost, and the denoising loops."""
+    """Return all calls in order, the number of calls of each component at each cost, and the denoising loops."""
     schedulers = filled.part("stages")
     roles = {slot: role for slot, _, role, *_ in filled.part("components")}
     calls: list[Call] = []
@@ -96,7 +96,7 @@ def _calls(
     inputs_of: dict[int, tuple[TensorInput, ...]] = {}
     for one, times in call_runs(filled.part("calls")):
         slot, method, inputs, stage, advance, number = one
-        own_inputs = inputs_of.get(id(one))  # calls of a loop are one value
+        own_inputs = inputs_of.get(id(one))  # calls of a loop share one value
         if own_inputs is None:
             own_inputs = inputs_of[id(one)] = _tensor_inputs(inputs)
             if stage is not None and roles[slot] == "denoiser":
@@ -121,7 +121,7 @@ def _calls(
 
 
 def _at_steps(call: Call, steps: Iterable[int]) -> Iterator[Call]:
-    """The same call in each of these steps; it bypasses the checks of a frozen record, because there are many calls."""
+    """Yield the call for each of these steps; skips the checks of a frozen record, because there are many calls."""
     values, create = vars(call), object.__new__
     for step in steps:
         other = create(Call)
@@ -132,7 +132,7 @@ def _at_steps(call: Call, steps: Iterable[int]) -> Iterator[Call]:
 
 
 def call_runs(calls: Sequence[Any]) -> Iterator[tuple[Any, int]]:
-    """Calls as they are written in a program, each with how often it is made in a row."""
+    """Yield each call of a program with its number of consecutive repetitions."""
     for one in calls:
         if not is_loop(one):
             yield one, 1
@@ -240,7 +240,7 @@ def _placement(values: Any) -> Placement | None:
 
 
 def _thaw(value: Any) -> Any:
-    """A JSON value with lists for tuples."""
+    """Convert the tuples of a value to lists."""
     if isinstance(value, tuple):
         return [_thaw(part) for part in value]
     return {name: _thaw(part) for name, part in value.items()} if isinstance(value, dict) else value

@@ -1,7 +1,7 @@
-"""What a pipeline executes in one way of calling it, as a template with numbers; filled in, it is a `Profile`.
+"""The operations of a pipeline for one kind of call, as a template with numbers; filled in, it gives a `Profile`.
 
-The values of a template follow `counting.derivation.program_values`: every operation of every module by itself, so that
-rows are grouped again for each request, exactly as the engine groups them.
+The values of a template follow `counting.derivation.program_values`. They contain every operation of every module, and
+are grouped again for each request, exactly as the engine groups them.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from diffprof.laws.variables import Variable, values_of
 
 
 class OutsideOfLaw(DiffprofError):
-    """A request that the law says nothing about."""
+    """A request that the law does not cover."""
 
 
 class NoVideo(OutsideOfLaw):
-    """Frames were requested from a pipeline that makes images; counting refuses that, too."""
+    """Frames were requested from a pipeline that makes images; counting refuses that too."""
 
 
 @dataclass(frozen=True)
 class Program:
-    """A template, and the polynomials of the numbers in it."""
+    """A template, and the polynomials of its numbers."""
 
     template: Template
     root: int
@@ -37,7 +37,7 @@ class Program:
     variables: tuple[Variable, ...]
     sums: tuple[CostSums, ...]
     made: dict[int, tuple[Any, Any]] = field(default_factory=dict, repr=False, compare=False)
-    """What was made of constant values, by their identity."""
+    """Results for constant values, by `id`."""
 
     @cached_property
     def parts(self) -> dict[str, int]:
@@ -47,7 +47,7 @@ class Program:
 
     @cached_property
     def cost_structures(self) -> list[CostStructure]:
-        """What each cost has in common for all requests."""
+        """The structure of each cost, which is the same for all requests."""
         _, children = self.template.nodes[self.parts["costs"]]
         made = self.template.made
         for node in children:
@@ -57,20 +57,20 @@ class Program:
 
     @cached_property
     def cost_calls(self) -> list[tuple[str, str]]:
-        """Component and method of each cost."""
+        """The component and method of each cost."""
         filled = FilledProgram(self, _NO_VALUES)
         return [cost.call for cost in filled.costs]
 
     @cached_property
     def call_defaults(self) -> dict[str, Any]:
-        """The defaults of the pipeline's own call, by argument."""
+        """The defaults of the pipeline's call, by argument."""
         return dict(FilledProgram(self, _NO_VALUES).part("parameters"))
 
     @cached_property
     def dtypes(self) -> frozenset[str]:
         """The dtypes that can be requested without changing the count: the model's own, and that of all weights.
 
-        Layers that the libraries keep in float32 are kept in it whether or not the usual dtype is asked for.
+        Libraries keep some layers in float32 whether or not the usual dtype is requested.
         """
         filled = FilledProgram(self, _NO_VALUES)
         *_, loaded = filled.part("request")
@@ -78,7 +78,7 @@ class Program:
         return frozenset({loaded, *(dtypes if len(dtypes) == 1 else ())})
 
     def at(self, numbers: Mapping[str, int]) -> FilledProgram:
-        """The program for the numbers of a request."""
+        """Fill the program with the numbers of a request."""
         return FilledProgram(self, Values(self.table, values_of(self.variables, numbers)))
 
 
@@ -92,7 +92,7 @@ class Values:
         self._known: dict[int, int] = {}
 
     def of_structure(self, structure: CostStructure) -> tuple[int, ...]:
-        """The values of all variables that a cost depends on."""
+        """Return the values of all variables that a cost depends on."""
         return tuple([self._variables[name] for name in structure.variables(self._table)])
 
     def __getitem__(self, number: int) -> int:
@@ -126,7 +126,7 @@ class FilledProgram:
 
     @cached_property
     def costs(self) -> list[CostValues]:
-        """The distinct costs, in the order of the first call of each; the last is the pipeline's own."""
+        """The distinct costs in the order of their first calls; the last is the pipeline's own."""
         found = zip(self._program.cost_structures, self._program.sums, strict=True)
         return [CostValues(self, structure, sums) for structure, sums in found]
 
@@ -137,11 +137,11 @@ class FilledProgram:
         return self._values[number]
 
     def values_of(self, structure: CostStructure) -> tuple[int, ...]:
-        """What distinguishes a cost of this request from those of others."""
+        """Return the values that distinguish a cost of this request from those of other requests."""
         return self._values.of_structure(structure)
 
     def once(self, value: tuple[Any, ...], make: Callable[[tuple[Any, ...]], Any]) -> Any:
-        """Compute something from a value that is the same for every request, once per program."""
+        """Compute something once per program from a value that is the same for every request."""
         made = self._program.made
         if id(value) not in made:
             made[id(value)] = (value, make(value))

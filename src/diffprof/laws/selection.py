@@ -1,4 +1,4 @@
-"""Whether a request is answered by a law: one of the package that was proved with the versions that are installed."""
+"""Select the law for a request: one of the package that was proved with the installed versions."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ LIBRARIES = ("torch", "diffusers", "transformers")
 
 
 class OtherVersions(OutsideOfLaw):
-    """The law was proved with other versions than those that are installed."""
+    """The law was proved with other versions than the installed ones."""
 
 
 def profile_by_law(request: Request, resolved: ResolvedModel) -> Profile:
-    """The profile of a request that includes the recommended settings; `OutsideOfLaw` says why there is none."""
+    """Return the profile of a request with recommended settings; `OutsideOfLaw` says why there is none."""
     if resolved.place is not Place.catalogue:
-        raise OutsideOfLaw("laws are those of models in the catalogue")
+        raise OutsideOfLaw("only models of the catalogue have laws")
     refused = OutsideOfLaw(f"no law of {resolved.name} was proved")
     versions = installed_versions()
     for number, find in enumerate((packaged_law, recorded_law)):
@@ -38,7 +38,7 @@ def profile_by_law(request: Request, resolved: ResolvedModel) -> Profile:
             check_versions(law, versions)
             return law.profile(request, versions)
         except (OutsideOfLaw, NegativeCount) as error:
-            # What the law says against it tells more than that it is not among single requests.
+            # The law's refusal is more informative than that of the recorded requests.
             refused = refused if number else _as_refusal(error)
     raise refused
 
@@ -48,7 +48,7 @@ def _as_refusal(error: OutsideOfLaw | NegativeCount) -> OutsideOfLaw:
 
 
 def check_versions(law: Law, installed: Mapping[str, str]) -> None:
-    """Refuse a law of other versions than the installed ones; without any installed, it says what those would count."""
+    """Refuse a law of other versions than the installed ones; libraries that are not installed are not checked."""
     different = [name for name, found in installed.items() if _release(found) != _release(law.versions[name])]
     if different:
         name = different[0]
@@ -61,12 +61,12 @@ def check_versions(law: Law, installed: Mapping[str, str]) -> None:
 
 
 def _release(version: str) -> str:
-    """The version without the build tag, such as ``+cu128``, which changes no count."""
+    """Return the version without the build tag, such as ``+cu128``, which does not change counts."""
     return version.partition("+")[0]
 
 
 def _check_settings(attention: object) -> None:
-    """Settings of the process that change what is counted must be the usual ones."""
+    """Refuse settings of the process that change counts."""
     registry = getattr(attention, "_AttentionBackendRegistry", None)
     backend = getattr(registry, "_active_backend", None) or os.environ.get("DIFFUSERS_ATTN_BACKEND", "native")
     if str(getattr(backend, "value", backend)) != "native":
@@ -77,17 +77,17 @@ def _check_settings(attention: object) -> None:
 
 
 def installed_versions() -> Mapping[str, str]:
-    """The installed versions of the libraries that a count depends on, without importing any of them."""
+    """Return the installed versions of the libraries that a count depends on, without importing them."""
     found = {name: getattr(sys.modules.get(name), "__version__", None) or _packaged_version(name) for name in LIBRARIES}
     return {name: version for name, version in found.items() if version is not None}
 
 
 _packaged_versions: dict[str, str] = {}
-"""What was found once: a library would be imported once, too. One that is missing may still be installed."""
+"""Found versions, because an imported library stays the same. A missing one may still be installed later."""
 
 
 def _packaged_version(library: str) -> str | None:
-    """What its package says, without importing it."""
+    """Return the version of an installed library, without importing it."""
     spec = None if library in _packaged_versions else find_spec(library)
     if spec is not None:
         version = _version_beside(library, spec.origin) or _metadata_version(library)
@@ -98,8 +98,8 @@ def _packaged_version(library: str) -> str | None:
 
 
 def _version_beside(library: str, file: str | None) -> str | None:
-    """The version in the name of the folder that describes a package, next to the package."""
-    # The module that reads such folders takes a tenth of a short command to import.
+    """Return the version from the name of the metadata folder next to a package."""
+    # Importing the module that reads such folders takes a tenth of the time of a short command.
     begin, end = f"{library}-", ".dist-info"
     try:
         names = os.listdir(Path(file).parents[1]) if file else []  # noqa: PTH208
@@ -124,11 +124,11 @@ def can_count() -> bool:
 
 
 def refusal(error: OutsideOfLaw) -> DiffprofError:
-    """The error for a request that can be neither answered by a law nor counted."""
+    """Return the error for a request that can be neither answered by a law nor counted."""
     reason = str(error)
     if isinstance(error, NoVideo):
         return RequestError(reason)
     return MissingLibraryError(
         f"{reason[:1].upper()}{reason[1:]}, and counting needs torch and diffusers, which are not installed; "
-        'install all they need with `pip install "diffprof[torch]"`.'
+        'install them with `pip install "diffprof[torch]"`.'
     )

@@ -1,6 +1,6 @@
-"""Many values of the same form as one template: what they have in common, and the numbers that differ.
+"""Merge values of the same form into one template: their common parts, and the numbers that differ.
 
-A value is made of dictionaries, tuples, texts, numbers and None. Equal parts of a template are stored once.
+Values consist of dictionaries, tuples, strings, numbers and None. Equal parts of a template are stored once.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from diffprof.errors import DiffprofError
 
 
 class DifferentForms(DiffprofError):
-    """Values that were to be merged are not of one form: the pipeline did different things."""
+    """The values have different forms, because the pipeline executed different operations."""
 
 
 CONSTANT, NUMBER, TEXT, TUPLE, DICTIONARY = "c", "n", "t", "l", "d"
@@ -22,21 +22,21 @@ _DIGITS = re.compile(r"(\d+)")
 
 
 class TemplateBuilder:
-    """Merges values into nodes; numbers that differ are known by their values in all samples."""
+    """Merges values into nodes; a number that differs is identified by its values in all samples."""
 
     def __init__(self) -> None:
         self.nodes: dict[tuple[Any, ...], int] = {}
         self.node_list: list[tuple[Any, ...]] = []
         self.vectors: dict[tuple[int, ...], int] = {}
         self.paths: list[str] = []
-        """Where each vector was first seen."""
+        """The path where each vector was first seen."""
         self._merged: dict[tuple[int, ...], int] = {}
-        """Nodes by the identities of their values: samples share many of their parts."""
+        """Nodes by the `id`s of their values, because samples share many parts."""
         self._parts_of_texts: list[Any] = []
-        """Kept, so that no other value gets their identity."""
+        """Kept alive, so that their `id`s are not reused."""
 
     def merge(self, values: Sequence[Any], path: str = "") -> int:
-        """The number of the node that stands for all these values; they must live as long as the builder."""
+        """Return the number of the node for all these values, which must live as long as the builder."""
         key = tuple(map(id, values))
         node = self._merged.get(key)
         if node is None:
@@ -56,7 +56,7 @@ class TemplateBuilder:
             children = [self.merge(parts, f"{path}.{i}") for i, parts in enumerate(zip(*values, strict=True))]
             return self._node((TUPLE, tuple(children)))
         if all(value == first and type(value) is type(first) for value in values):
-            # The type belongs to it: 1, 1.0 and True are equal.
+            # With its type, because 1, 1.0 and True are equal.
             return self._node((CONSTANT, first, type(first).__name__))
         return self._merge_scalars(values, path)
 
@@ -67,7 +67,7 @@ class TemplateBuilder:
                 self.paths.append(path)
             return self._node((NUMBER, number))
         if all(type(value) is str for value in values):
-            # A sentence or a size in which numbers differ.
+            # A sentence or a size with different numbers.
             parts = [tuple(int(part) if part.isdigit() else part for part in _DIGITS.split(text)) for text in values]
             if any("".join(map(str, part)) != text for part, text in zip(parts, values, strict=True)):
                 raise DifferentForms(f"{path}: {values[0]!r}")
@@ -93,18 +93,18 @@ class TemplateBuilder:
 
 @dataclass(frozen=True)
 class Template:
-    """The nodes of merged values; a node comes after its parts, and constant nodes come first."""
+    """The nodes of merged values; parts come before the nodes that contain them, and constant nodes come first."""
 
     nodes: Sequence[Sequence[Any]]
     constants: int
-    """How many of the nodes have no numbers that differ."""
+    """The number of nodes without differing numbers."""
     known: dict[int, Any] = field(default_factory=dict, repr=False, compare=False)
     """Values of constant nodes."""
     made: dict[int, Any] = field(default_factory=dict, repr=False, compare=False)
-    """What was made of a node for all programs that have it."""
+    """Objects that were created from a node, for all programs that share it."""
 
     def numbers_below(self, nodes: Iterable[int]) -> set[int]:
-        """The numbers that occur in what these nodes stand for."""
+        """Return the numbers that occur in these nodes and their parts."""
         found: set[int] = set()
         seen: set[int] = set()
         waiting = list(nodes)
@@ -121,7 +121,7 @@ class Template:
         return found
 
     def fill(self, number: int, numbers: Any, known: dict[int, Any]) -> Any:
-        """The value of a node with these numbers; `known` values are reused."""
+        """Return the value of a node with these numbers; `known` values are reused."""
         if number < self.constants:
             known = self.known
         if number in known:
@@ -144,14 +144,14 @@ class Template:
 
 
 class TemplateMerger:
-    """Collects the nodes of several builders, with the numbers of polynomials instead of those of vectors."""
+    """Merges the nodes of several builders, with the numbers of polynomials instead of those of vectors."""
 
     def __init__(self) -> None:
         self._constant: dict[tuple[Any, ...], int] = {}
         self._variable: dict[tuple[Any, ...], int] = {}
 
     def add(self, nodes: Sequence[tuple[Any, ...]], polynomials: Sequence[int]) -> list[tuple[bool, int]]:
-        """For each node whether it is constant, and its number among those."""
+        """Return for each node whether it is constant, and its number among those."""
         places: list[tuple[bool, int]] = []
         for node in nodes:
             children = node[-1] if node[0] in (TUPLE, TEXT, DICTIONARY) else ()
@@ -170,7 +170,7 @@ class TemplateMerger:
         return Template(nodes, ends)
 
     def number(self, place: tuple[bool, int]) -> int:
-        """The number of a node in the template, once all are added."""
+        """Return the number of a node in the final template."""
         return place[1] if place[0] else len(self._constant) + place[1]
 
 

@@ -1,4 +1,4 @@
-"""What a law depends on: numbers of a request, divided and rounded as pipelines do it."""
+"""The variables of a law: numbers of a request, divided and rounded as in pipelines."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 SOURCES = ("height", "width", "num_frames", "num_images_per_prompt", "num_inference_steps", "tokens")
-"""What a user can change, under the names that most pipelines have for it; `tokens` are those of the prompt."""
+"""The values that a user can change, named as in most pipelines; `tokens` are those of the prompt."""
 
 
 @dataclass(frozen=True)
 class Variable:
-    """A number of a request plus an offset, divided by a whole number and rounded."""
+    """A number of a request plus an offset, divided by an integer and rounded."""
 
     source: str
     divisor: int = 1
@@ -32,5 +32,5 @@ class Variable:
 
 
 def values_of(variables: Iterable[Variable], numbers: Mapping[str, int]) -> dict[str, int]:
-    """The value of each variable for the numbers of a request."""
+    """Return the value of each variable for the numbers of a request."""
     return {variable.name: variable.value(numbers) for variable in variables}

@@ -1,4 +1,4 @@
-"""What a request changes besides the arguments of the call: switches, the scheduler, the guidance interval."""
+"""The changes of a request besides the call arguments: switches, the scheduler, the guidance interval."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Variation:
         return Changes(guidance_interval=self.guidance_interval)
 
     def refusal(self) -> str:
-        """What a law that was not proved with it says."""
+        """Return the words with which a law refuses it."""
         if self.scheduler is not None:
             return f"with the model's own scheduler, not with {self.scheduler}"
         if self.enable:
@@ -34,7 +34,7 @@ OTHER_CHANGES = "for the model as it is published, without adapters, packed weig
 
 
 def variation_of(request: Request) -> Variation | None:
-    """The variation that a request asks for; None if it asks for more than a law can cover."""
+    """Return the variation of a request; None if the request changes more than a law can cover."""
     if replace(request.changes, guidance_interval=()):
         return None
     return Variation(tuple(sorted(set(request.enable))), request.scheduler, request.changes.guidance_interval)

@@ -1,8 +1,8 @@
-"""The allocations of a call in order: enough to work out the peak memory on any device.
+"""The allocations of a call in order, from which the peak memory on any device can be computed.
 
-Equal blocks of a model allocate alike, so that a sequence is written as few numbers: an event names the module by how
-far it lies from that of the allocation before, a release by how many allocations ago its memory came, and what came
-before is repeated by reference.
+Equal blocks of a model allocate alike, so that a sequence can be stored in few numbers: an allocation stores the
+distance of its module from that of the previous allocation, a release stores how many allocations ago its memory was
+allocated, and repetitions are stored as references.
 """
 
 from __future__ import annotations
@@ -15,27 +15,27 @@ ALLOCATE, RELEASE, OPERATION, MASKED_ATTENTION, CALL = "allocate", "release", "o
 EVENT_KINDS = (ALLOCATE, RELEASE, OPERATION, MASKED_ATTENTION, CALL)
 
 MOST_EVENTS = 5_000_000
-"""Events that one sequence may stand for: a few numbers of a hostile file could stand for any number."""
+"""The limit for the expanded length of a sequence: a few numbers of a hostile file could expand to any length."""
 
 SHORTEST_REPEAT = 4
-"""The number of events above which a repetition is written as a reference."""
+"""The shortest repetition that is stored as a reference."""
 
 
 @dataclass(frozen=True)
 class AllocationEvent:
     """One kind of event.
 
-    allocate: `value` bytes come, for the module that is `step` places on from that of the allocation before.
-    release: what came `value` allocations ago goes; 1 is the latest.
-    operation: the operation of that number in the `Cost` executes, and may need workspace while it does;
-    masked_attention is one that was given a mask.
-    call: a component is called; only in what the pipeline itself allocates.
+    allocate: `value` bytes for the module that is `step` places after that of the previous allocation.
+    release: the memory that was allocated `value` allocations ago; 1 is the latest.
+    operation: the operation with that number in the `Cost` is executed, and may need workspace;
+    masked_attention is one with a mask.
+    call: a component is called; only in the allocations of the pipeline itself.
     """
 
     kind: str
     value: int
     step: int = 0
-    """Even numbers are twice the places forward, odd ones twice the places back, less one."""
+    """2n for n places forward, 2n - 1 for n places back."""
 
 
 @dataclass(frozen=True)
@@ -44,10 +44,10 @@ class Allocations:
 
     events: tuple[AllocationEvent, ...] = ()
     order: tuple[int, ...] = ()
-    """Numbers of events. A number n beyond them is followed by a length: that many again, from n - len(events) ago."""
+    """Numbers of events. A number n beyond them is followed by a length: repeat that many from n - len(events) ago."""
 
     def expand(self) -> list[int]:
-        """The numbers of the events, one for each that happened."""
+        """Return the number of every event that happened, without references."""
         return self._numbers
 
     @cached_property
@@ -69,12 +69,12 @@ NO_ALLOCATIONS = Allocations()
 
 
 def compress(events: Sequence[AllocationEvent], numbers: Sequence[int]) -> Allocations:
-    """The sequence of these numbers of events, with references instead of repetitions."""
+    """Make the sequence of these event numbers, with references for repetitions."""
     return Allocations(tuple(events), compressed_order(numbers, len(events)))
 
 
 def compressed_order(numbers: Sequence[int], known: int) -> tuple[int, ...]:
-    """The order of `Allocations` for these numbers of `known` events."""
+    """Return the order of `Allocations` for these numbers of `known` events."""
     order: list[int] = []
     latest: dict[tuple[int, ...], int] = {}
     place, length = 0, len(numbers)
@@ -95,10 +95,10 @@ def compressed_order(numbers: Sequence[int], known: int) -> tuple[int, ...]:
 
 
 def step_number(places: int) -> int:
-    """How many places on or back, as a number of 0 or more."""
+    """Encode a number of places forward or back as a nonnegative integer."""
     return 2 * places if places >= 0 else -2 * places - 1
 
 
 def step_places(number: int) -> int:
-    """What `step_number` made a number of."""
+    """Decode the result of `step_number`."""
     return number // 2 if number % 2 == 0 else -(number + 1) // 2

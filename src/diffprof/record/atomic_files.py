@@ -1,4 +1,4 @@
-"""Writing a file atomically: readers see the old content or the new one, never a part."""
+"""Write files atomically: readers see the old content or the new one, never a part."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from diffprof.errors import OutputError
 def replace_file(path: str | Path, data: bytes | Iterable[bytes]) -> Path:
     """Write `data`, whole or in pieces, under a temporary name next to `path`, then rename it.
 
-    An `OutputError` says why it cannot be.
+    Raise `OutputError` if that is not possible.
     """
     target = Path(path)
     pieces = (data,) if isinstance(data, bytes) else data
@@ -22,7 +22,7 @@ def replace_file(path: str | Path, data: bytes | Iterable[bytes]) -> Path:
         if target.is_dir():
             raise OutputError(f"Cannot write {target}: it is a folder; name a file in it.")
         if target.exists() and not target.is_file():
-            # A pipe or a device (/dev/stdout, /dev/null) is written to; renaming would put a plain file in its place.
+            # Write directly to a pipe or a device (/dev/stdout, /dev/null); renaming would replace it by a plain file.
             with target.open("wb") as file:
                 file.writelines(pieces)
         else:
@@ -33,7 +33,7 @@ def replace_file(path: str | Path, data: bytes | Iterable[bytes]) -> Path:
 
 
 def check_folder(folder: Path) -> None:
-    """Fail before the work, not after it, if its results could not be written; nothing is created yet."""
+    """Fail before the work instead of after it if its results could not be written; nothing is created yet."""
     try:
         nearest = next(place for place in (folder, *folder.absolute().parents) if place.exists())
         if not nearest.is_dir():
@@ -45,7 +45,7 @@ def check_folder(folder: Path) -> None:
 
 
 def check_writable(file: Path) -> None:
-    """Find out before the work, not after it, that the result has nowhere to go."""
+    """Fail before the work instead of after it if the file could not be written."""
     try:
         if file.is_dir():
             raise OutputError(f"Cannot write {file}: it is a folder; name a file in it.")
@@ -54,7 +54,7 @@ def check_writable(file: Path) -> None:
             raise OutputError(f"Cannot write {file}: {wrong}.")
         if file.exists() and not os.access(file, os.W_OK):
             raise OutputError(f"Cannot write {file}: it is write-protected.")
-        # A pipe or a device is written to as it is; any other file is created next to its place first.
+        # Pipes and devices are written directly; any other file is first created next to its place.
         if file.is_file() or not file.exists():
             _probe(Path(os.path.realpath(file)))
     except OSError as error:
@@ -66,7 +66,7 @@ def _write_and_rename(target: Path, pieces: Iterable[bytes]) -> None:
         raise OutputError(f"Cannot write {target}: it is write-protected.")
     temporary = target.with_name(f".{target.name[:100]}.{secrets.token_hex(6)}.tmp")
     try:
-        # Created with the modes that the umask leaves, as any other file would be; mkstemp would make it private.
+        # Created with the modes of the umask, like any other file; mkstemp would make it private.
         with temporary.open("xb") as file:
             file.writelines(pieces)
             file.flush()
@@ -75,17 +75,17 @@ def _write_and_rename(target: Path, pieces: Iterable[bytes]) -> None:
             temporary.chmod(target.stat().st_mode & 0o7777)
         temporary.replace(target)
     except BaseException:
-        # Also after Ctrl-C: nothing is left behind.
+        # Even after Ctrl-C, nothing is left behind.
         temporary.unlink(missing_ok=True)
         raise
 
 
 def _probe(target: Path) -> None:
-    """Create and remove a file as writing the result will."""
+    """Create and remove a file, as writing the result will."""
     probe = target.with_name(f".{target.name[:100]}.{secrets.token_hex(6)}.tmp")
     try:
         probe.touch(exist_ok=False)
     except FileNotFoundError:
-        # The folder is there, so "no such file" would be no reason: some file systems, such as /proc, create no files.
+        # The folder exists, so "no such file" would be misleading: some file systems, such as /proc, create no files.
         raise OutputError(f"Cannot write {target}: no file can be created in {target.parent}.") from None
     probe.unlink()

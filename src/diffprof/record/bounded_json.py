@@ -1,4 +1,4 @@
-"""JSON from outside: its values are counted before any of them is created."""
+"""Parse untrusted JSON: count its values before any of them is created."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import json
 from typing import Any
 
 MOST_VALUES = 8_000_000
-"""An empty list takes two letters in a file and thirty times as much in memory: these take 0.6 GB. The profile of a
-large model has 60,000 values, the largest published tokenizer 1,500,000."""
+"""The limit of values. An empty list takes two characters in a file and thirty times as much in memory; this many take
+0.6 GB. The profile of a large model has 60,000 values, the largest published tokenizer 1,500,000."""
 
 
 def parse_json(data: str | bytes, most_values: int = MOST_VALUES, **options: Any) -> Any:
-    """The value that a text spells; a `ValueError` where it holds more values than that, or is no JSON."""
-    # Each value but the first follows one of these. Those inside of texts are counted as well, which are few.
+    """Parse a JSON text; raise `ValueError` if it has more values than that, or is not JSON."""
+    # Each value but the first follows one of these. Those inside strings are counted too; they are few.
     if isinstance(data, str):
         values = sum(data.count(sign) for sign in ",[{")
     else:

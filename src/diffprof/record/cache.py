@@ -1,4 +1,4 @@
-"""Profiles cached on disk, each under a key made from all that it depends on; reading one needs no torch."""
+"""Profiles cached on disk, each under a key of everything that it depends on; reading one needs no torch."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ from diffprof.record.profile import Profile
 
 MAX_BYTES = 256 * 1024 * 1024
 HEADER_BYTES = 1024 * 1024
-"""What is read of a weight file to tell it from another; its whole header, for most."""
+"""How much of a weight file is read to identify it: the whole header, for most files."""
 COUNTING_LIBRARIES = ("diffprof", "torch", "diffusers", "transformers")
 
 # Files of the cache, complete or left by a killed writer: nothing else in the folder is ever removed.
 _ENTRY = re.compile(r"[0-9a-f]{64}\.json\.gz")
 _UNFINISHED = re.compile(r"\.[0-9a-f]{64}\.json\.gz\.[0-9a-f]+\.tmp")
 _WRITING_SECONDS = 3600
-"""Whoever wrote for longer was killed, or its clock was set back: then its file is written again."""
+"""The time after which an unfinished file is taken as abandoned, and written again."""
 
 
 @dataclass(frozen=True)
 class Contents:
-    """What the cache holds."""
+    """The contents of the cache."""
 
     folder: Path
     entries: int
@@ -43,21 +43,21 @@ class Contents:
 
 
 def folder() -> Path:
-    """The folder: ``$DIFFPROF_CACHE_DIR``, else as the settings say, else the platform's folder for caches."""
+    """Return the folder: ``$DIFFPROF_CACHE_DIR``, else that of the settings, else the platform's folder for caches."""
     return config.CACHE_DIR
 
 
 def sweeps_file() -> Path:
-    """The answers of sweeps, next to the profiles; `clear` removes it too."""
+    """Return the file with the results of sweeps, next to the profiles; `clear` removes it too."""
     return folder() / "sweeps.sqlite"
 
 
 def key(model: str, content: bytes, request: Mapping[str, Any]) -> str:
-    """The key of a profile.
+    """Return the key of a profile.
 
-    `content` stands for the model's configuration (a catalogue file, or a `digest_of_folder`), `request` for the call
-    arguments and switches. The versions of all that takes part in counting belong to it, and so do diffprof's own
-    sources: with a development install, the version stays while the code changes.
+    `content` identifies the model's configuration (a catalogue file, or a `digest_of_folder`), `request` the call
+    arguments and switches. The key includes the versions of all libraries that take part in counting, and diffprof's
+    own sources, because they change without the version in a development install.
     """
     facts = {
         "model": model,
@@ -72,7 +72,7 @@ def key(model: str, content: bytes, request: Mapping[str, Any]) -> str:
 
 
 def digest_of_folder(model_folder: Path) -> bytes:
-    """A digest of every configuration and tokenizer file below the folder, names included; of weights, the headers."""
+    """Return a digest of all configuration and tokenizer files in a folder, with their names, and of weight headers."""
     check_files(model_folder)
     digest = hashlib.sha256()
     for path in sorted(model_files(model_folder)):
@@ -84,25 +84,25 @@ def digest_of_folder(model_folder: Path) -> bytes:
 
 
 def digest_of_file(file: Path) -> bytes:
-    """A digest of which file this is: its place, length and last change, and how it begins; the rest is not read."""
+    """Return a digest that identifies a file: its path, size, time and first bytes; the rest is not read."""
     facts = f"{file.resolve()} {file.stat().st_mtime_ns} "
     return hashlib.sha256(facts.encode("utf-8", "surrogateescape") + _header(file)).digest()
 
 
 def _header(file: Path) -> bytes:
-    """The length of a weight file and how it begins."""
+    """Return the size and the first bytes of a weight file."""
     with file.open("rb") as opened:
         return f"{file.stat().st_size} ".encode() + opened.read(HEADER_BYTES)
 
 
 def read(entry: str) -> Profile | None:
-    """The profile kept under the key, or None; a damaged file counts as none and will be written again."""
+    """Return the profile with this key; None if there is none, or if the file is damaged."""
     path = _path(entry)
     try:
         if not _is_plain_file(path):
             return None
         profile = load(path)
-        # The order of use, so that what is used stays when the cache is full.
+        # The time of the last use, so that used entries stay when the cache is full.
         os.utime(path)
     except (DiffprofError, OSError):
         return None
@@ -110,7 +110,7 @@ def read(entry: str) -> Profile | None:
 
 
 def write(entry: str, profile: Profile) -> bool:
-    """Keep the profile; False when the folder cannot be written, which must not fail the profile itself."""
+    """Store the profile; return False if the folder is not writable, which must not fail the request itself."""
     try:
         folder().mkdir(parents=True, exist_ok=True)
         path = _path(entry)
@@ -125,13 +125,13 @@ def write(entry: str, profile: Profile) -> bool:
 
 
 def info() -> Contents:
-    """Where the cache is, how many profiles it holds and what they take."""
+    """Return the cache's folder, its number of profiles and their size."""
     sizes = [size for _, size, _ in _entries()]
     return Contents(folder(), len(sizes), sum(sizes))
 
 
 def clear() -> Contents:
-    """Remove every cached profile, and the answers of sweeps; returns which profiles were removed."""
+    """Remove all cached profiles and the results of sweeps; return the removed profiles."""
     before = info()
     for path in (*_files(), *_files(_UNFINISHED)):
         path.unlink(missing_ok=True)
@@ -141,7 +141,7 @@ def clear() -> Contents:
 
 
 def _is_plain_file(path: Path) -> bool:
-    """Not a pipe, which would be waited for, nor a link, which leads out of the cache."""
+    """Whether it is neither a pipe, which would block, nor a link, which leads out of the cache."""
     return stat.S_ISREG(path.lstat().st_mode)
 
 
@@ -150,7 +150,7 @@ def _path(entry: str) -> Path:
 
 
 def _files(names: re.Pattern[str] = _ENTRY) -> Iterator[Path]:
-    """The files of the cache, and what else has the name of one; a folder is never ours."""
+    """Yield the files of the cache, and other files with such names; folders are never ours."""
     cache_folder = folder()
     if cache_folder.is_dir():
         found = (path for path in cache_folder.iterdir() if names.fullmatch(path.name))
@@ -158,7 +158,7 @@ def _files(names: re.Pattern[str] = _ENTRY) -> Iterator[Path]:
 
 
 def _entries() -> Iterator[tuple[int, int, Path]]:
-    """Time of the last use, size and path of each entry. Another process may drop some: a file that is gone is fine."""
+    """Yield time of last use, size and path of each entry. Entries that another process removes are skipped."""
     for path in _files():
         with contextlib.suppress(FileNotFoundError):
             status = path.lstat()
@@ -166,7 +166,7 @@ def _entries() -> Iterator[tuple[int, int, Path]]:
 
 
 def _drop_unfinished() -> None:
-    """Remove what killed writers left behind, and nothing that another process may be writing."""
+    """Remove files of killed writers, but none that another process may be writing."""
     for path in _files(_UNFINISHED):
         with contextlib.suppress(FileNotFoundError):
             if abs(time.time() - path.lstat().st_mtime) > _WRITING_SECONDS:
@@ -174,7 +174,7 @@ def _drop_unfinished() -> None:
 
 
 def _drop_oldest() -> None:
-    """Keep the folder below `MAX_BYTES`."""
+    """Remove the oldest entries until the folder is below `MAX_BYTES`."""
     files = sorted(_entries())
     size = sum(entry[1] for entry in files)
     for _, entry_bytes, path in files:
@@ -206,6 +206,6 @@ def _digest_of_sources() -> str:
 
 
 def _add_file(digest: Any, name: str, data: bytes) -> None:
-    # Lengths keep apart what plain joining would mix: the end of one name or file and the start of the next.
+    # Lengths separate the end of one name or file from the start of the next.
     digest.update(f"{len(name)}:{name}:{len(data)}:".encode())
     digest.update(data)

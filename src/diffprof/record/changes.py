@@ -11,34 +11,34 @@ from diffprof.errors import RequestError
 from diffprof.settings.quantizations import quantization_name, storage_dtype_name
 
 EVERY = "*"
-"""Stands for the components that a change is made to where none is named."""
+"""The components to change if none is named."""
 
 
 IP_ADAPTERS = ("base", "plus")
-"""Published shapes of IP-Adapters; the first is meant where none is named."""
+"""Published types of IP-Adapters; the first is the default."""
 
 
 @dataclass(frozen=True)
 class Changes:
-    """Changes to a model; empty, or None, for none of a kind.
+    """Changes to a model; empty or None if there are none of a kind.
 
-    Of a request, the components may be ``*``; in a profile they are those that were changed.
+    The components of a request may be ``*``; a profile names the changed components.
     """
 
     quantize: Mapping[str, str] = field(default_factory=dict)
-    """By component: ``bitsandbytes:nf4``, ``gguf:Q4_K``..."""
+    """The kind of quantization by component: ``bitsandbytes:nf4``, ``gguf:Q4_K``..."""
     layerwise: Mapping[str, str] = field(default_factory=dict)
-    """By component: the dtype that layers are stored in; they are cast when they are called."""
+    """The storage dtype of layers by component; they are cast when they are called."""
     lora: tuple[str, ...] = ()
-    """Files of weights, or ranks."""
+    """Weight files, or ranks."""
     controlnet: tuple[str, ...] = ()
     ip_adapter: str | None = None
     attention: str | None = None
     """A backend of diffusers."""
     guidance_interval: tuple[float, ...] = ()
-    """The shares of the steps from and to which guidance is applied; empty for all steps."""
+    """The first and the last share of the steps with guidance; empty for all steps."""
     cache: str | None = None
-    """A cache of diffusers that skips what hardly changes from step to step: ``first_block:threshold=0.1``."""
+    """A cache of diffusers that skips what hardly changes between steps: ``first_block:threshold=0.1``."""
 
     @classmethod
     def create(
@@ -52,7 +52,7 @@ class Changes:
         guidance_interval: str | Iterable[float] | None = None,
         cache: str | None = None,
     ) -> Changes:
-        """The changes, if they can be meant and do not contradict each other; texts as the command line has them."""
+        """Check the changes and create a record of them; strings are as on the command line."""
         changes = cls(
             quantize=_by_component("quantize", quantize, quantization_name),
             layerwise=_by_component("layerwise", layerwise, storage_dtype_name),
@@ -89,7 +89,7 @@ def _items(value: Any) -> list[Any]:
 def _by_component(
     name: str, value: str | Iterable[str] | Mapping[str, str] | None, read: Callable[[str], str]
 ) -> dict[str, str]:
-    """``nf4`` for all, ``transformer=nf4`` for one; the same component twice contradicts itself."""
+    """Parse ``nf4`` for all components or ``transformer=nf4`` for one; refuse a component that is named twice."""
     if isinstance(value, Mapping):
         pairs = [(slot, kind) for slot, kind in value.items()]
     else:
@@ -129,7 +129,7 @@ def _interval(value: str | Iterable[float] | None) -> tuple[float, ...]:
 
 
 def _refuse_both(changes: Changes) -> None:
-    """One component cannot be packed and be cast layer by layer."""
+    """Refuse to both quantize a component and cast its layers."""
     both = [slot for slot in changes.quantize if slot in changes.layerwise and slot != EVERY]
     everything = EVERY in changes.quantize and EVERY in changes.layerwise
     if both or everything:

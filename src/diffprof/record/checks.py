@@ -1,4 +1,4 @@
-"""What must hold between the values of a profile: parts add up, references lead somewhere, times lie within others."""
+"""Check that the values of a profile are consistent: parts add up, references exist, times are nested."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from diffprof.record.profile import NO_WORK, Call, Component, Cost, Ledger, Prof
 
 
 def check_profile(profile: Profile) -> None:
-    """Check what no part of the profile can check by itself."""
+    """Check the consistency between the parts of a profile."""
     _check_components(profile)
     if profile.measured is None:
         return
@@ -30,42 +30,42 @@ def check_profile(profile: Profile) -> None:
             _check_calls(iteration, profile.calls)
     for slot in profile.measured.nominal_macs:
         if slot not in profile.components:
-            raise DecodingError(f"names the component {slot}, which is not there", "measured.nominal_macs")
+            raise DecodingError(f"names the component {slot}, which does not exist", "measured.nominal_macs")
 
 
 def _check_components(profile: Profile) -> None:
-    """Every component did what its calls did, no more and no less."""
+    """Check that the work of every component is the sum of its calls."""
     calls = dict.fromkeys(profile.components, 0)
     work = dict.fromkeys(profile.components, NO_WORK)
     for number, call in enumerate(profile.calls):
         if call.component not in calls:
-            message = f"names the component {call.component}, which is not there"
+            message = f"names the component {call.component}, which does not exist"
             raise DecodingError(message, f"calls[{number}].component")
         calls[call.component] += 1
         work[call.component] += call.work
     for slot, part in profile.components.items():
         if part.slot != slot:
-            raise DecodingError("is not the name it stands under", f"components.{slot}.slot")
+            raise DecodingError("is not the key of its component", f"components.{slot}.slot")
         if calls[slot] != part.calls or work[slot] != part.work:
             raise DecodingError("is not the sum of its calls", f"components.{slot}")
 
 
 def _check_component(component: Component) -> None:
-    """Bytes by dtype may not be recorded; where they are, they are all bytes."""
+    """Check that the bytes by dtype, if they are recorded, add up."""
     by_dtype = component.weight_bytes_by_dtype
     if by_dtype and sum(by_dtype.values()) != component.weight_bytes:
         raise DecodingError("is not the sum of its weight_bytes_by_dtype", "weight_bytes")
 
 
 def _check_cost(cost: Cost) -> None:
-    """A cost may be kept without its tables; one that has them must be their sum."""
+    """Check that a cost is the sum of its tables, if it has tables."""
     for name, parts in (("operations", cost.operations), ("modules", cost.modules)):
         if parts and _sum_of([part.work for part in parts]) != cost.work:
             raise DecodingError(f"is not the sum of its {name}")
 
 
 def _sum_of(works: Sequence[Work]) -> Work:
-    """The sum, column by column: quicker than adding `Work` to `Work` a thousand times."""
+    """Add up by column, which is faster than adding a thousand `Work` objects."""
     return Work(
         sum(work.macs for work in works),
         sum(work.other_flops for work in works),
@@ -75,19 +75,19 @@ def _sum_of(works: Sequence[Work]) -> Work:
 
 
 def _check_allocations(allocations: Allocations) -> None:
-    """Every event is there, every reference leads to events before it, and what it stands for can be gone through."""
+    """Check that every event exists, every reference points back, and the sequence is not too long."""
     known, total, allocated = len(allocations.events), 0, 0
     for event in allocations.events:
         if event.kind not in EVENT_KINDS:
-            raise DecodingError("holds an event of a kind that is unknown", "events")
+            raise DecodingError("has an event of an unknown kind", "events")
     places = iter(allocations.order)
     for number in places:
         length = next(places, None) if number >= known else 1
         if length is None or (number >= known and not 0 < number - known <= total):
-            raise DecodingError("repeats events that are not there", "order")
+            raise DecodingError("repeats events that do not exist", "order")
         total += length
         if total > MOST_EVENTS:
-            raise DecodingError("stands for too many events", "order")
+            raise DecodingError("expands to too many events", "order")
     for number in allocations.expand():
         event = allocations.events[number]
         allocated += event.kind == ALLOCATE
@@ -97,12 +97,12 @@ def _check_allocations(allocations: Allocations) -> None:
 
 def _check_ledger(ledger: Ledger) -> None:
     if ledger.known_ops > ledger.executed_ops or ledger.known_bytes > ledger.moved_bytes:
-        raise DecodingError("knows more than was executed")
+        raise DecodingError("has more known than executed operations")
 
 
 def _check_device(device: Device) -> None:
     if not all(device.peak_flops_per_second.values()):
-        raise DecodingError("holds a peak of 0", "peak_flops_per_second")
+        raise DecodingError("has a peak of 0", "peak_flops_per_second")
 
 
 def _check_limitation(limitation: Limitation) -> None:
@@ -112,7 +112,7 @@ def _check_limitation(limitation: Limitation) -> None:
 
 def _check_span(span: Span) -> None:
     if (span.device_start_ns is None) != (span.device_ns is None):
-        raise DecodingError("has half of a time on the device")
+        raise DecodingError("has only one of start and duration on the device")
 
 
 def _check_iteration(iteration: Iteration) -> None:
@@ -122,46 +122,46 @@ def _check_iteration(iteration: Iteration) -> None:
 
 
 def _check_references(iteration: Iteration) -> None:
-    """Numbers of steps and samples are those of steps and samples that are there."""
+    """Check that all steps and samples that are referred to exist."""
     for table in ("samples", "moves", "caches"):
         for number, row in enumerate(getattr(iteration, table)):
             if row.step is not None and row.step >= len(iteration.steps):
-                raise DecodingError("points to a step that is not there", table, number)
+                raise DecodingError("refers to a step that does not exist", table, number)
     for number, point in enumerate(iteration.memory):
         if point.sample is not None and point.sample >= len(iteration.samples):
-            raise DecodingError("points to a sample that is not there", "memory", number)
+            raise DecodingError("refers to a sample that does not exist", "memory", number)
     for number, move in enumerate(iteration.moves):
         if move.direction not in (HOST_TO_DEVICE, DEVICE_TO_HOST, FROM_DISK):
-            raise DecodingError("moves in a direction that is unknown", "moves", number)
+            raise DecodingError("has an unknown direction", "moves", number)
 
 
 def _check_calls(iteration: Iteration, calls: Sequence[Call]) -> None:
-    """A sample stands for a call of its own component, and no call belongs to two samples."""
+    """Check that a sample refers to a call of its own component, and no two samples to the same call."""
     taken: set[int] = set()
     for number, sample in enumerate(iteration.samples):
         if sample.call is None:
             continue
         if sample.call >= len(calls):
-            raise DecodingError("points to a call that is not there", "samples", number)
+            raise DecodingError("refers to a call that does not exist", "samples", number)
         if calls[sample.call].component != sample.component:
-            raise DecodingError("points to a call of another component", "samples", number)
+            raise DecodingError("refers to a call of another component", "samples", number)
         if sample.call in taken:
-            raise DecodingError("points to a call that another row has", "samples", number)
+            raise DecodingError("refers to the same call as another row", "samples", number)
         taken.add(sample.call)
 
 
 def _check_nesting(iteration: Iteration) -> None:
-    """A sample lies within its parent and overlaps with no neighbour, so that all of them sum to the wall time."""
+    """Check that samples are within their parents and do not overlap, so that they add up to the wall time."""
     ends: dict[int | None, int] = {}
     latest = iteration.wall.start_ns
     for number, sample in enumerate(iteration.samples):
         if sample.parent is not None and sample.parent >= number:
-            raise DecodingError("points to a parent that does not come before it", "samples", number)
+            raise DecodingError("refers to a parent that does not come before it", "samples", number)
         around = iteration.wall if sample.parent is None else iteration.samples[sample.parent].span
         if not _lies_within(sample.span, around):
             raise DecodingError("is not within the time around it", "samples", number)
         if sample.span.start_ns < ends.get(sample.parent, 0):
-            raise DecodingError("overlaps with the one next to it", "samples", number)
+            raise DecodingError("overlaps with its neighbour", "samples", number)
         if sample.span.start_ns < latest:
             raise DecodingError("begins before the row above it", "samples", number)
         ends[sample.parent] = sample.span.end_ns
@@ -169,7 +169,7 @@ def _check_nesting(iteration: Iteration) -> None:
 
 
 def _check_steps(iteration: Iteration) -> None:
-    """The steps of each scheduler are numbered from 0, and lie within the iteration."""
+    """Check that the steps of each scheduler are numbered from 0 and are within the iteration."""
     counts: dict[str, int] = {}
     for number, step in enumerate(iteration.steps):
         if not _lies_within(step.span, iteration.wall):
@@ -193,4 +193,4 @@ CHECKS: dict[type, Callable[[Any], None]] = {
     Span: _check_span,
     Iteration: _check_iteration,
 }
-"""By the class of a record: what must hold between its fields."""
+"""Checks between the fields of a record, by its class."""

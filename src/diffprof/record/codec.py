@@ -1,7 +1,7 @@
-"""Records to JSON values and back, derived from the fields of their dataclasses.
+"""Convert records to JSON values and back, derived from the fields of their dataclasses.
 
-A file is untrusted: what is decoded has the types that the fields have, numbers are finite and not negative, and a
-`DecodingError` names the field that does not fit. `format_rules` says what the format does differently.
+Files are untrusted: decoded values have the types of the fields, numbers are finite and not negative, and a
+`DecodingError` names the field that does not fit. `format_rules` lists the exceptions of the format.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from diffprof.record.checks import CHECKS
 from diffprof.record.decoding_error import DecodingError, inside
 from diffprof.record.format_rules import ADDED, DERIVED, INLINE_FIELDS, OMITTED, TABLE_ROWS
 
-# JSON can write larger numbers, even infinite ones; sums and ratios of numbers up to here stay finite.
+# JSON allows larger and even infinite numbers; sums and ratios of numbers up to this limit stay finite.
 LARGEST = 1e100
 
 
 class Codec(Protocol):
-    """How values of one type stand in a file."""
+    """Encodes and decodes values of one type."""
 
     def encode(self, value: Any) -> Any: ...
 
@@ -32,7 +32,7 @@ class Codec(Protocol):
 
 
 class Scalar:
-    """A text, a number or a flag."""
+    """A string, a number or a flag."""
 
     def __init__(self, types: Iterable[type], message: str) -> None:
         self.types = frozenset(types)
@@ -49,7 +49,7 @@ class Scalar:
         if type(value) not in self.types or (self.is_numeric and not value >= 0):
             raise DecodingError(self.message)
         if self.is_numeric and value > LARGEST:
-            raise DecodingError("is larger than anything can be")
+            raise DecodingError("is too large")
         return value
 
 
@@ -62,7 +62,7 @@ PLURALS = {TEXT: "texts", COUNT: "whole numbers", NUMBER: "numbers", FLAG: "flag
 
 
 class Plain:
-    """Any value that JSON can hold exactly."""
+    """Any value that JSON can represent exactly."""
 
     def encode(self, value: Any) -> Any:
         if value is None or isinstance(value, str | bool | int):
@@ -119,7 +119,7 @@ class ListOf:
 
 
 class ObjectOf:
-    """A mapping from texts to values of one type."""
+    """A mapping from strings to values of one type."""
 
     def __init__(self, item: Codec) -> None:
         self.item = item
@@ -242,7 +242,7 @@ class Table:
 
 @cache
 def codec_of(kind: Any) -> Codec:
-    """The codec of a type that a field can have."""
+    """Return the codec for the type of a field."""
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
     if kind is Any:
         return Plain()
@@ -262,26 +262,26 @@ def codec_of(kind: Any) -> Codec:
 
 
 def object_of(value: Any) -> dict[str, Any]:
-    """The value, which must be an object."""
+    """Check that a value is an object."""
     if type(value) is not dict:
         raise DecodingError("is not an object")
     return value
 
 
 def check_derived(values: Mapping[str, Any], name: str, expected: int) -> None:
-    """Check a number that is written for other readers: it must be what the parts add up to."""
+    """Check a number that is written for other readers: it must be the sum of its parts."""
     written = _decode_at(name, COUNT, _get(values, name))
     if written != expected:
         raise DecodingError(f"is {written:,}, but its parts add up to {expected:,}", name)
 
 
 def decode_field(values: Mapping[str, Any], name: str, kind: Any) -> Any:
-    """The value of one key of an object."""
+    """Decode the value of one key of an object."""
     return _decode_at(name, codec_of(kind), _get(values, name))
 
 
 def encode_field(name: str, kind: Any, value: Any) -> Any:
-    """What stands under a key; an error names the key."""
+    """Encode the value of a key; an error names the key."""
     return _encode_at(name, codec_of(kind), value)
 
 
@@ -323,7 +323,7 @@ def _field_names(kind: Any) -> list[str]:
 
 
 def _decode_column(codec: Codec, cells: Sequence[Any]) -> Sequence[Any]:
-    """The cells of one column, checked together: most of a file is tables."""
+    """Decode the cells of a column together, because most of a file is tables."""
     scalar = codec.inner if isinstance(codec, Nullable) else codec
     if isinstance(scalar, Scalar):
         present = [cell for cell in cells if cell is not None] if isinstance(codec, Nullable) else cells
@@ -354,12 +354,12 @@ def _check_row(row: int, check: Callable[[Any], None], record: Any) -> None:
 
 
 def _fits(scalar: Scalar, values: Sequence[Any]) -> bool:
-    """Whether every one of the values is of the type and in its range."""
+    """Whether all values have the type and are in its range."""
     if not set(map(type, values)) <= scalar.types:
         return False
     if not scalar.is_numeric or not values:
         return True
     if float in scalar.types:
-        # Not by min and max: NaN has no place in an order.
+        # Not by min and max, because NaN is not ordered.
         return all(0 <= value <= LARGEST for value in values)
     return bool(min(values) >= 0 and max(values) <= LARGEST)

@@ -1,4 +1,4 @@
-"""`DecodingError`: a value in a file that does not fit its field."""
+"""`DecodingError`: a value in a file does not fit its field."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from diffprof.errors import FileFormatError
 
 
 class DecodingError(Exception):
-    """A value that does not fit its field; each container adds its own name to the path on the way up."""
+    """A value does not fit its field; each enclosing container adds its name to the path."""
 
     def __init__(self, message: str, place: str = "", row: int | None = None) -> None:
         super().__init__(message)
@@ -18,17 +18,17 @@ class DecodingError(Exception):
         self.row = row
 
     def inside(self, name: str | int) -> DecodingError:
-        """The same, one step further out: inside the field of this name, or the item of this number."""
+        """Return the error with the enclosing field or item added to its path."""
         outer = f"[{name}]" if isinstance(name, int) else name
         self.place = f"{outer}{'.' if self.place and not self.place.startswith('[') else ''}{self.place}"
         return self
 
     def when_reading(self) -> FileFormatError:
-        """The error for a file that was a profile once."""
+        """Return the error for a file that was a profile."""
         return FileFormatError(f"The profile is damaged: {self._sentence()}.")
 
     def when_writing(self) -> FileFormatError:
-        """The error for a profile that JSON cannot hold."""
+        """Return the error for a profile that cannot be written as JSON."""
         return FileFormatError(f"The profile cannot be saved: {self._sentence()}.")
 
     def _sentence(self) -> str:
@@ -38,7 +38,7 @@ class DecodingError(Exception):
 
 @contextmanager
 def inside(*names: str | int) -> Iterator[None]:
-    """What does not fit in here stands inside these fields and items, the outermost first."""
+    """Add these fields and items, the outermost first, to the path of errors inside the block."""
     try:
         yield
     except DecodingError as error:

@@ -1,6 +1,6 @@
-"""How records show themselves and become other things: renderers are named here and imported when used.
+"""How records are shown and converted: renderers are named here and imported on use.
 
-A record needs none of the rooms above it, so a user who only loads and saves pays for nothing else.
+Records need none of the rooms above them, so that loading and saving imports nothing else.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ TEXT = {
     "SweepResult": "diffprof.sweeps.views.tables:sweep_text",
     "TraceExplanation": "diffprof.traces.views.notebook:trace_text",
 }
-"""By the name of the record: the function that gives the text which the command prints."""
+"""The functions for the text that the command prints, by class of record."""
 
 HTML = {
     "Advice": "diffprof.advice.views.advice_views:advice_notebook",
@@ -35,11 +35,11 @@ HTML = {
     "SweepResult": "diffprof.sweeps.views.tables:sweep_notebook",
     "TraceExplanation": "diffprof.traces.views.notebook:trace_notebook",
 }
-"""The same for the HTML that a notebook shows."""
+"""The functions for the HTML in a notebook, by class of record."""
 
 
 def find_function(place: str) -> Callable[..., Any]:
-    """The function that ``package.module:function`` names."""
+    """Import the function of ``package.module:function``."""
     module, _, function = place.partition(":")
     found: Callable[..., Any] = getattr(import_module(module), function)
     return found

@@ -1,7 +1,7 @@
-"""A `Profile` as the values of its file, and back.
+"""Convert a `Profile` to the values of its file, and back.
 
-The codec derives from the dataclasses how a record stands in the file. Done here by hand is what it cannot know:
-calls share their costs, which stand in the file once, and the total is written for other readers.
+The codec derives the format from the dataclasses. This module handles what it cannot know: calls share their costs,
+which are stored once, and the total is written for other readers.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _BY_TYPE = (
     *("request", "environment", "steps", "components", "resized", "computed_size", "placement", "texts", "ledger"),
     "counted_by",
 )
-"""Fields of a profile that the codec reads and writes as their types say."""
+"""Fields of a profile that the codec handles by their types."""
 
 _ORDER = (
     *("request", "environment", "total", "steps", "components", "calls", "costs"),
@@ -33,7 +33,7 @@ _CALL, _WORK = RecordCodec(Call), RecordCodec(Work)
 
 
 def encode_profile(profile: Profile) -> dict[str, Any]:
-    """Everything in the profile but the format's name and version."""
+    """Encode everything but the format's name and version."""
     try:
         return _encode(profile)
     except DecodingError as error:
@@ -41,7 +41,7 @@ def encode_profile(profile: Profile) -> dict[str, Any]:
 
 
 def decode_profile(values: dict[str, Any]) -> Profile:
-    """The profile that `encode_profile` wrote; a `FileFormatError` when the values do not fit together."""
+    """Decode the result of `encode_profile`; raise `FileFormatError` if the values are not consistent."""
     try:
         return _decode(values)
     except DecodingError as error:
@@ -49,7 +49,7 @@ def decode_profile(values: dict[str, Any]) -> Profile:
 
 
 def encode_plain(value: Any, name: str) -> Any:
-    """A value of a request as JSON holds it; an error names it."""
+    """Encode a value of a request as JSON; an error names it."""
     try:
         return encode_field(name, Any, value)
     except DecodingError as error:
@@ -72,12 +72,12 @@ def _encode(profile: Profile) -> dict[str, Any]:
 
 
 def _distinct_costs(calls: Iterable[Call]) -> tuple[list[Cost], dict[int, int]]:
-    """Each different cost once, and for every cost object (by identity) its number."""
+    """Return each distinct cost once, and the number of every cost object, by `id`."""
     costs: list[Cost] = []
     known: dict[Cost, int] = {}
     numbers: dict[int, int] = {}
     for call in calls:
-        # Hashing a cost walks all its tables, so calls that share the object skip it.
+        # Hashing a cost visits all its tables, so calls that share the object skip it.
         if id(call.cost) in numbers:
             continue
         if call.cost not in known:
@@ -99,7 +99,7 @@ def _decode(values: dict[str, Any]) -> Profile:
             if name in values or name not in ADDED.get(Profile, ())
         },
         calls=_decode_calls(values),
-        # Only a profile of real runs has it.
+        # Only profiles of real runs have it.
         measured=decode_field(values, "measured", Measured) if "measured" in values else None,
     )
     check_profile(profile)
@@ -120,8 +120,8 @@ def _decode_calls(values: Mapping[str, Any]) -> tuple[Call, ...]:
 def _decode_call(values: Mapping[str, Any], costs: Sequence[Cost]) -> Call:
     number = decode_field(values, "cost", int)
     if number >= len(costs):
-        raise DecodingError("points to a cost that is not there", "cost")
+        raise DecodingError("refers to a cost that does not exist", "cost")
     if _WORK.decode(values) != costs[number].work:
-        raise DecodingError("does not agree with the cost it points to")
+        raise DecodingError("does not agree with the cost that it refers to")
     call: Call = _CALL.decode(values, cost=costs[number])
     return call

@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 class Verdict(StrEnum):
-    """What became of a check."""
+    """The outcome of a check."""
 
     ok = "ok"
     failed = "failed"
@@ -22,12 +22,12 @@ class Check:
     """One of the names in `render.examination`."""
     verdict: Verdict
     detail: str = ""
-    """What was seen: numbers, or the message of an error."""
+    """What was observed: numbers, or the message of an error."""
 
 
 @dataclass(frozen=True)
 class Examination:
-    """All checks of one machine, and what it is."""
+    """All checks of one machine, and its description."""
 
     machine: dict[str, str]
     """Versions and devices, by name."""

@@ -1,7 +1,7 @@
-"""What a component call executed, operation by operation, and the `Cost` that it adds up to.
+"""The operations that a component call executed, and the `Cost` that they add up to.
 
-Operations of equal shapes become one row, wherever they were executed. Whoever knows the single operations, by running
-a pipeline or by a law, makes the same `Cost` of them.
+Operations of equal shapes become one row, wherever they were executed. The same operations give the same `Cost`,
+whether they come from running a pipeline or from a law.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ UNKNOWN = "unknown"
 
 @dataclass(frozen=True, eq=False)
 class ExecutedOp:
-    """One operation on certain shapes: the same object each time it executes, so that a tally is one addition."""
+    """One operation on certain shapes: the same object for each execution, so that counting it is one addition."""
 
     name: str
     kind: str
@@ -44,35 +44,35 @@ class ExecutedOp:
 
     @property
     def row(self) -> OperationRow:
-        """The row that it belongs to."""
+        """The row of the operation."""
         return self.name, self.kind, self.shapes, self.dtype
 
 
 OperationRow = tuple[str, str, OperationShapes, str]
-"""Name, kind, shapes and dtype: operations that have these in common are one row."""
+"""Name, kind, shapes and dtype, which all operations of a row have in common."""
 
 
 @dataclass(frozen=True)
 class ModuleTally:
-    """What one module executed itself, its children not included."""
+    """The operations of one module, without its children."""
 
     path: str
     class_name: str
     calls: int
     operations: Sequence[tuple[ExecutedOp, int]]
-    """In the order in which they were first executed, and how often."""
+    """In the order of first execution, with the number of executions."""
 
 
 @dataclass(frozen=True)
 class ExecutedCall:
-    """All that one component call executed."""
+    """Everything that one component call executed."""
 
     modules: Sequence[ModuleTally]
-    """In the order in which they were first called."""
+    """In the order of first calls."""
     attention: Sequence[tuple[Attention, bool]]
-    """And whether the kernel scales the scores itself: what differs in that is not added up."""
+    """Each with whether the kernel scales the scores itself; attention that differs in this is not added up."""
     log: Sequence[Any]
-    """What memory came and went: the raw list of an `AllocationLog`."""
+    """The allocations and releases: the raw list of an `AllocationLog`."""
 
     def cost(self, peak_live_bytes: int) -> Cost:
         works, rows = group_operations(self.modules)
@@ -87,7 +87,7 @@ class ExecutedCall:
         )
 
     def events(self) -> Iterable[Event]:
-        """The log, with operations by their row."""
+        """Return the log, with operations by row."""
         places = {module.path: place for place, module in enumerate(self.modules)}
         return relative_events(self.log, places)
 
@@ -98,7 +98,7 @@ Row = TypeVar("Row")
 def group_operations(
     modules: Iterable[ModuleTally],
 ) -> tuple[tuple[ModuleWork, ...], list[tuple[OperationRow, list[int]]]]:
-    """The work of each module, and the operations by row, most MACs first: count, MACs, other FLOPs and bytes."""
+    """Return the work of each module, and the operations by row, most MACs first: count, MACs, other FLOPs, bytes."""
     operations: dict[OperationRow, list[int]] = {}
     works = []
     for module in modules:
@@ -115,12 +115,12 @@ def group_operations(
 
 
 def sort_rows(operations: Mapping[Row, list[int]]) -> list[tuple[Row, list[int]]]:
-    """Rows that are executed at all, most MACs first."""
+    """Return the executed rows, most MACs first."""
     return [item for item in sorted(operations.items(), key=lambda item: -item[1][1]) if item[1][0]]
 
 
 def operation_records(rows: Iterable[tuple[OperationRow, Sequence[int]]]) -> tuple[Operation, ...]:
-    """The rows that `group_operations` gives, as records."""
+    """Convert the rows of `group_operations` to records."""
     return tuple(
         Operation(*key, row[0], Work(*row[1:5]), known=key[1] != UNKNOWN, strided_bytes=row[5]) for key, row in rows
     )
@@ -131,7 +131,7 @@ Event = tuple[str, Any, int]
 
 
 def relative_events(log: Iterable[Any], places: Mapping[str, int]) -> Iterable[Event]:
-    """The events of a log, with modules by how far they are from the one before, and operations by their row."""
+    """Return the events of a log, with modules by distance from the previous one, and operations by row."""
     allocated = latest_place = 0
     for entry in log:
         if entry.__class__ is int:
@@ -148,14 +148,14 @@ def relative_events(log: Iterable[Any], places: Mapping[str, int]) -> Iterable[E
 
 
 def number_events(events: Iterable[Event], rows: Mapping[Any, int]) -> Allocations:
-    """The sequence as a `Cost` holds it, with operations by the numbers of their rows."""
+    """Return the sequence for a `Cost`, with operations by the numbers of their rows."""
     distinct: dict[tuple[str, int, int], int] = {}
     numbers: list[int] = []
     for event in events:
         kind, value, step = event
         if kind in (OPERATION, MASKED_ATTENTION):
             number = rows.get(value)
-            if number is None:  # it turned out to be another operation
+            if number is None:  # it is counted as another operation
                 continue
             event = (kind, number, step)
         numbers.append(distinct.setdefault(event, len(distinct)))

@@ -1,4 +1,4 @@
-"""Profiles as files: one versioned JSON format, exact integers, readable without torch."""
+"""Read and write profiles as files: a versioned JSON format, exact integers, readable without torch."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from diffprof.record.version_1 import upgrade
 
 FORMAT_NAME = "diffprof-profile"
 ANSWERS = {"diffprof-advice": "advise", "diffprof-fit": "fit", "diffprof-prediction": "predict"}
-"""The commands that write other files of diffprof."""
+"""The commands that write other files of diffprof, by format name."""
 
 # History of the format; docs/profile.schema.json describes the newest version.
 #
@@ -29,7 +29,7 @@ ANSWERS = {"diffprof-advice": "advise", "diffprof-fit": "fit", "diffprof-predict
 # 1: The first. A profile of real runs has the key `measured` besides; files without it and with it are version 1.
 FORMAT_VERSION = 3
 
-# A file is untrusted: a few kilobytes of gzip can stand for terabytes.
+# A file is untrusted: a few kilobytes of gzip can expand to terabytes.
 MAX_FILE_BYTES = 1 << 27
 
 _GZIP_MAGIC = b"\x1f\x8b"
@@ -46,7 +46,7 @@ def save(profile: Profile, path: str | Path) -> Path:
 def load(path: str | Path, most_bytes: int = MAX_FILE_BYTES, shown_as: str | None = None) -> Profile:
     """Read a profile that `save` wrote; a `FileFormatError` says in one sentence why a file is not one.
 
-    An error calls the file `shown_as`, by default its path.
+    Errors call the file `shown_as`, by default its path.
     """
     name = str(path) if shown_as is None else shown_as
     try:
@@ -58,7 +58,7 @@ def load(path: str | Path, most_bytes: int = MAX_FILE_BYTES, shown_as: str | Non
     except RecursionError as error:
         raise FileFormatError(f"Cannot read {name}: it is not a diffprof profile.") from error
     except UnicodeDecodeError as error:
-        message = f"Cannot read {name}: it is neither JSON nor any other text."
+        message = f"Cannot read {name}: it is not JSON."
         raise FileFormatError(message, FileProblem.not_text) from error
     except ValueError as error:
         raise FileFormatError(f"Cannot read {name}: it is not valid JSON ({error}).") from error
@@ -73,34 +73,34 @@ def _problem(error: OSError) -> FileProblem:
         return FileProblem.missing
     if isinstance(error, IsADirectoryError):
         return FileProblem.folder
-    # gzip's own errors have no number: the file could be read, and is damaged.
+    # gzip's own errors have no number: the file was readable, but is damaged.
     return FileProblem.damaged if error.errno is None else FileProblem.unreadable
 
 
 def dumps(profile: Profile) -> str:
-    """The profile as the text that `save` writes: ASCII, so that any terminal can print it and any prompt survives."""
+    """Return the text that `save` writes: ASCII, so that any terminal can print it and any prompt survives."""
     return json.dumps(to_json(profile), separators=(",", ":"), allow_nan=False) + "\n"
 
 
 def compress(data: bytes) -> bytes:
-    """Gzip without a time stamp, so that the same profile is the same file."""
+    """Compress with gzip without a time stamp, so that equal profiles give equal files."""
     return gzip.compress(data, compresslevel=6, mtime=0)
 
 
 def to_json(profile: Profile) -> dict[str, Any]:
-    """The profile as plain values: dictionaries, lists, texts, exact integers, measured fractions."""
+    """Convert the profile to plain values: dictionaries, lists, strings, exact integers, measured fractions."""
     return {"format": {"name": FORMAT_NAME, "version": FORMAT_VERSION}, **encode_profile(profile)}
 
 
 def from_json(values: object) -> Profile:
-    """The profile that `to_json` made the values from; a `FileFormatError` when they are not of a profile."""
+    """Convert the result of `to_json` back to a profile; raise `FileFormatError` if it is not one."""
     form = values.get("format") if isinstance(values, dict) else None
     if isinstance(values, dict) and "traceEvents" in values:
         message = "This is a trace, not a diffprof profile; read it with `diffprof trace`."
         raise FileFormatError(message, FileProblem.other_format)
     if isinstance(form, dict) and isinstance(form.get("name"), str) and form["name"] in ANSWERS:
         command = ANSWERS[form["name"]]
-        message = f"This is an answer of `diffprof {command}`, not a profile; print it with `diffprof show`."
+        message = f"This is a result of `diffprof {command}`, not a profile; print it with `diffprof show`."
         raise FileFormatError(message, FileProblem.other_format, command)
     if not isinstance(values, dict) or not isinstance(form, dict) or form.get("name") != FORMAT_NAME:
         message = "This is not a diffprof profile; make one with `diffprof profile MODEL -o FILE.json`."
@@ -121,7 +121,7 @@ def from_json(values: object) -> Profile:
 def _read(path: Path, most: int) -> bytes:
     with path.open("rb") as file:
         data = file.read(most + 1)
-    # By content, not by name: a file that was renamed still opens.
+    # By content, not by name, so that a renamed file still opens.
     if data.startswith(_GZIP_MAGIC):
         with gzip.GzipFile(fileobj=io.BytesIO(data)) as unpacked:
             data = _unpack(unpacked, most)

@@ -1,4 +1,4 @@
-"""Checks the files of a model's folder before any of them is read: reading from a pipe would wait forever."""
+"""Check the files of a model's folder before any of them is read: reading from a pipe would block forever."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from pathlib import Path
 from diffprof.errors import RequestError
 
 TEXT_ENDINGS = (".json", ".txt", ".model", ".jinja", ".tiktoken", ".vocab", ".bpe")
-"""Files that are read as a whole: configurations, vocabularies, templates."""
+"""Endings of files that are read as a whole: configurations, vocabularies, templates."""
 LARGEST_TEXT_BYTES = 64 * 1024 * 1024
 """The largest published tokenizer has 35 MB."""
 MOST_FILES = 20_000
 TEMPLATES = "additional_chat_templates"
-"""The one folder in which transformers looks for files of a tokenizer beside its own."""
+"""The only subfolder in which transformers looks for files of a tokenizer."""
 
 
 def check_files(folder: Path) -> None:
-    """Raise a `RequestError` where a model's folder holds a pipe or a device, or a text that no model has."""
+    """Raise `RequestError` if a model's folder has a pipe, a device or an implausibly large text file."""
     paths = list(islice(model_files(folder), MOST_FILES + 1))
     if len(paths) > MOST_FILES:
-        raise RequestError(f"{folder} holds more than {MOST_FILES:,} files; give the folder of one model")
+        raise RequestError(f"{folder} has more than {MOST_FILES:,} files; give the folder of one model")
     for path in paths:
         try:
             status = path.stat()
         except OSError:
-            continue  # a link that leads nowhere is no file, and whoever needs it says so
+            continue  # a broken link is not a file; code that needs it reports it
         if not stat.S_ISREG(status.st_mode) and not stat.S_ISDIR(status.st_mode):
             raise RequestError(f"{path} is a pipe, a socket or a device, not a file; remove it")
         if path.suffix.lower() in TEXT_ENDINGS and status.st_size > LARGEST_TEXT_BYTES and not path.is_dir():
@@ -38,7 +38,7 @@ def check_files(folder: Path) -> None:
 
 
 def model_files(folder: Path) -> Iterator[Path]:
-    """The files of a model: in its folder and in those of its components."""
+    """Yield the files of a model: in its folder and in those of its components."""
     try:
         yield from folder.glob("*")
         yield from folder.glob("*/*")

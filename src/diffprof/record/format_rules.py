@@ -1,10 +1,10 @@
-"""What the saved format does differently from the dataclasses that it is derived from.
+"""The differences between the saved format and the dataclasses that it is derived from.
 
-- A record in a field of `INLINE_FIELDS` has no object of its own: its fields stand among those of the record around it.
+- A record in a field of `INLINE_FIELDS` has no object; its fields are among those of the enclosing record.
 - Records of `TABLE_ROWS` are the rows of a table, which names its columns once: a third of the size of objects.
 - Properties of `DERIVED` are written for other readers, and checked when read.
-- Fields of `OMITTED` are written by whoever encodes the record around it.
-- Fields of `ADDED` may be missing in a file, and have their default then.
+- Fields of `OMITTED` are written by the code that encodes the enclosing record.
+- Fields of `ADDED` may be missing in a file, and then have their default.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ TABLE_ROWS = (
 DERIVED: dict[type, tuple[str, ...]] = {Work: ("flops",), Stage: ("count", "macs"), Steps: ("count", "macs")}
 OMITTED: dict[type, tuple[str, ...]] = {Call: ("cost",)}
 
-# Fields that came with version 3 of the format: a file of an earlier version does not have them, and their default
-# stands for "was not recorded".
+# Fields that were added in version 3 of the format. Files of earlier versions do not have them; their default means
+# "not recorded".
 ADDED: dict[type, tuple[str, ...]] = {
     Operation: ("strided_bytes",),
     Component: ("weight_bytes_by_dtype",),

@@ -1,4 +1,4 @@
-"""Images and videos that a call is given by their size alone: ``1024x768``, ``81x832x480``."""
+"""Images and videos of a call that are given by size alone: ``1024x768``, ``81x832x480``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from diffprof.settings.limits import LIMITS
 
 @dataclass(frozen=True)
 class ImageSize:
-    """A plain image of this size."""
+    """A blank image of this size."""
 
     width: int
     height: int
@@ -23,7 +23,7 @@ class ImageSize:
 
 @dataclass(frozen=True)
 class VideoSize:
-    """A list of plain images of one size."""
+    """A list of blank images of one size."""
 
     frames: int
     width: int
@@ -40,7 +40,7 @@ DESCRIPTION = re.compile(r"(?:image |(\d+) images )(\d+)x(\d+)")
 
 
 def parse_size(text: str, where: str) -> InputSize:
-    """The size that ``WIDTHxHEIGHT`` or ``FRAMESxWIDTHxHEIGHT`` stands for; an error calls it what `where` says."""
+    """Parse ``WIDTHxHEIGHT`` or ``FRAMESxWIDTHxHEIGHT``; an error calls it `where`."""
     found = SIZE.fullmatch(text)
     if found is None:
         raise RequestError(f"{where} takes WIDTHxHEIGHT or FRAMESxWIDTHxHEIGHT in pixels, not {text!r}.")
@@ -48,7 +48,7 @@ def parse_size(text: str, where: str) -> InputSize:
 
 
 def is_input(argument: str) -> bool:
-    """Whether a call argument of this name is an image, a mask or a video."""
+    """Whether the call argument with this name is an image, a mask or a video."""
     words = set(argument.split("_"))
     return bool(words & {"image", "images", "mask", "video", "frames"}) and not words & OTHER_WORDS
 
@@ -57,14 +57,14 @@ OTHER_WORDS = {"embeds", "embeddings", "latents", "num", "attention", "prompt", 
 
 
 def plain_input(value: Any) -> Any:
-    """A size, alone or in a list, as the text that stands for it in a recorded request; other values as they are."""
+    """Convert a size, or a list of sizes, to the text of a recorded request; return other values unchanged."""
     if isinstance(value, InputSize):
         return str(value)
     return [plain_input(part) for part in value] if isinstance(value, list) else value
 
 
 def recorded_input(argument: str, value: Any) -> Any:
-    """What `plain_input` made into a text; texts of other arguments as they are."""
+    """Convert the text of `plain_input` back to a size; return other texts unchanged."""
     if isinstance(value, list):
         return [recorded_input(argument, part) for part in value]
     found = DESCRIPTION.fullmatch(value) if isinstance(value, str) and "prompt" not in argument else None

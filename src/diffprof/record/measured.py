@@ -66,18 +66,18 @@ class MemoryPoint:
     """On the host, since the iteration began."""
     rss_bytes: int
     peak_rss_bytes: int
-    """Since the process began."""
+    """The peak since the start of the process."""
     allocated_bytes: int | None = None
     reserved_bytes: int | None = None
     peak_allocated_bytes: int | None = None
-    """Since the point before."""
+    """The peak since the previous point."""
     sample: int | None = None
-    """Number of the sample that begins or ends here."""
+    """Number of the sample that begins or ends at this point."""
 
 
 @dataclass(frozen=True)
 class DevicePoint:
-    """The memory of a further device at one moment, where a pipeline uses several."""
+    """The memory of a further device at one moment, if a pipeline uses several."""
 
     device: str
     """The name of the device, such as ``cuda:1``."""
@@ -86,7 +86,7 @@ class DevicePoint:
     allocated_bytes: int | None = None
     reserved_bytes: int | None = None
     peak_allocated_bytes: int | None = None
-    """Since the point before."""
+    """The peak since the previous point."""
     sample: int | None = None
 
 
@@ -101,7 +101,7 @@ class Move:
     at_ns: int
     """On the host, since the iteration began."""
     host_ns: int
-    """How long the host was busy with it."""
+    """How long the host was busy with the move."""
     step: int | None = None
     hidden: bool | None = None
     """Whether it overlapped with other work on its own stream; None if that is unknown."""
@@ -201,7 +201,7 @@ class RankPart:
     calls: int
     median_ns: int
     macs: int | None
-    """None where it is not known."""
+    """None if it is not known."""
     sent_bytes: int | None
     """Bytes sent to collectives."""
     received_bytes: int | None
@@ -304,7 +304,7 @@ class Measured:
 
     @property
     def timed(self) -> tuple[Iteration, ...]:
-        """The iterations to make statistics of: whole calls after the warm-up, or the next best there are."""
+        """The iterations for statistics: whole calls after the warm-up, or else the best available."""
         whole = [iteration for iteration in self.iterations if iteration.entry == "__call__"] or self.iterations
         ended = [iteration for iteration in whole if iteration.error is None] or whole
         plain = [iteration for iteration in ended if not iteration.traced] or ended

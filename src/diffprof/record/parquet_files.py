@@ -1,4 +1,4 @@
-"""Tables as Parquet, with pyarrow, which is not always installed."""
+"""Write tables as Parquet with pyarrow, which is optional."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from diffprof.errors import RequestError
 
 
 def parquet_library(instead: str = "write .csv") -> Any:
-    """pyarrow; without it, a `RequestError` that says how to install it, or what to do `instead`."""
+    """Import pyarrow; without it, raise a `RequestError` that says how to install it, or what to do `instead`."""
     try:
         import pyarrow
     except ImportError as error:
@@ -21,7 +21,7 @@ def parquet_library(instead: str = "write .csv") -> Any:
 
 
 def parquet_bytes(columns: Mapping[str, Any]) -> bytes:
-    """The content of a file with these columns, which are arrays of pyarrow."""
+    """Return the content of a Parquet file with these columns, which are pyarrow arrays."""
     from pyarrow import parquet
 
     out = io.BytesIO()

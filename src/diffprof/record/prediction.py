@@ -1,4 +1,4 @@
-"""How long a generation is expected to take on accelerators: plain, frozen values that know nothing of torch."""
+"""The predicted time of a generation on accelerators."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from diffprof.record.run_settings import RunSettings
 
 COMPUTE, BANDWIDTH, LAUNCHES, TRANSFERS, HOST = "compute", "bandwidth", "launches", "transfers", "host"
 LIMITS = (COMPUTE, BANDWIDTH, LAUNCHES, TRANSFERS, HOST)
-"""What a time can be limited by: products, moved bytes, many small kernels, weights that travel, or Python."""
+"""The limits of a time: products, moved bytes, many small kernels, transferred weights, or Python."""
 
 BASES = ("device", "family", "none", "measured")
 """What the numbers of an accelerator were fitted to: itself, its family, neither; or they were measured on it."""
@@ -20,44 +20,44 @@ BASES = ("device", "family", "none", "measured")
 
 @dataclass(frozen=True)
 class PredictedComponent:
-    """One component in all its calls."""
+    """The predicted time of one component in all its calls."""
 
     total_seconds: float
     bound_seconds: float
-    """No device of these peaks can be faster."""
+    """The time with these peaks, which no device can beat."""
     calls: int
     limited_by: str
     kinds: Mapping[str, float]
-    """Seconds by kind of operation, waiting for the host and transfers among them: their sum is the total."""
+    """Seconds by kind of operation, including waiting for the host and transfers; their sum is the total."""
 
 
 @dataclass(frozen=True)
 class PredictedTime:
-    """One generation on one accelerator."""
+    """The predicted time of one generation on one accelerator."""
 
     total_seconds: float
     low_seconds: float
     high_seconds: float
-    """Nine of ten measured times are expected to lie between the two."""
+    """Nine of ten measured times are expected to be in this interval."""
     bound_seconds: float
     step_seconds: float
     """Time of one denoising step, including the pipeline's work between calls; 0 without steps."""
     components: Mapping[str, PredictedComponent]
     limited_by: str
     energy_joules: float | None
-    """None where the board's power is not known."""
+    """None if the power of the board is not known."""
     price_usd: float | None
-    """None where no price was given."""
+    """None if no price was given."""
     fits: bool | None
-    """None where it is not known."""
+    """Whether it fits; None if that is not known."""
     kinds: Mapping[str, float] = field(default_factory=dict)
     basis: str = "family"
-    """What its numbers were fitted to: this ``device``, its ``family`` or ``none`` of both; or ``measured`` here."""
+    """What the numbers were fitted to: this ``device``, its ``family`` or ``none``; or ``measured`` here."""
 
 
 @dataclass(frozen=True)
 class Prediction(Result):
-    """How long one request takes, by accelerator."""
+    """The predicted time of one request, by accelerator."""
 
     format_name = "diffprof-prediction"
     command = "diffprof predict MODEL"
@@ -68,12 +68,12 @@ class Prediction(Result):
     accelerators: Mapping[str, PredictedTime]
     assumptions: tuple[str, ...] = ()
     request: RecordedRequest | None = None
-    """What was asked for; None in a file of an earlier version."""
+    """The request; None in a file of an earlier version."""
     execution: Execution | None = None
-    """What the pipeline makes of the request."""
+    """How the pipeline executes the request."""
 
     def problems(self) -> Iterator[str]:
-        """Problems with what limits each time, and with its basis."""
+        """Problems with the limits and bases of times."""
         for time in self.accelerators.values():
             limits = [time.limited_by, *(component.limited_by for component in time.components.values())]
             yield from unknown_words("basis", [time.basis], BASES)

@@ -1,4 +1,4 @@
-"""How a pipeline that is loaded is prepared for its calls: which files, compiled or not, on which devices and ranks."""
+"""How a loaded pipeline is prepared for its calls: files, compilation, devices and ranks."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Any
 from diffprof.errors import RequestError
 
 COMPILE_WAYS = ("whole", "regional")
-"""Every denoiser as a whole, or each of its repeated blocks, which compiles many times faster."""
+"""Compile every denoiser as a whole, or each of its repeated blocks, which compiles many times faster."""
 
 PARALLEL_WAYS = ("ulysses", "ring", "tensor")
-"""Attention split by heads or by keys, which can be combined, or weights split over ranks."""
+"""Split attention by heads or by keys, which can be combined, or split weights over ranks."""
 
 EVERY = "*"
 BALANCED = "balanced"
@@ -24,14 +24,14 @@ _REVISION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]*")
 
 @dataclass(frozen=True)
 class Preparation:
-    """What is done to a pipeline between its weights and its first call; None, or empty, for what is not done."""
+    """Changes to a pipeline between loading and its first call; None or empty for those that are not made."""
 
     compile: str | None = None
     """One of `COMPILE_WAYS`."""
     device_map: Mapping[str, str] = field(default_factory=dict)
-    """By component, its device; ``{"*": "balanced"}`` leaves it to diffusers."""
+    """The device of each component; ``{"*": "balanced"}`` lets diffusers decide."""
     parallel: Mapping[str, int] = field(default_factory=dict)
-    """By one of `PARALLEL_WAYS`, over how many ranks."""
+    """The number of ranks for each of `PARALLEL_WAYS`."""
     revision: str | None = None
     """A branch, tag or commit of the hub."""
     variant: str | None = None
@@ -46,7 +46,7 @@ class Preparation:
         revision: str | None = None,
         variant: str | None = None,
     ) -> Preparation:
-        """The preparation, if it can be meant; texts as the command line has them."""
+        """Check the preparation and create a record of it; strings are as on the command line."""
         if revision is not None and (not _REVISION.fullmatch(revision) or ".." in revision):
             raise RequestError(f"revision is a branch, a tag or a commit of the hub, not {revision!r}.")
         if variant is not None and not _FILE_WORD.fullmatch(variant):
@@ -55,7 +55,7 @@ class Preparation:
 
     @property
     def ranks(self) -> int:
-        """How many processes it needs."""
+        """The number of processes."""
         count = 1
         for degree in self.parallel.values():
             count *= degree
@@ -63,7 +63,7 @@ class Preparation:
 
     @property
     def texts(self) -> dict[str, str]:
-        """What of it is recorded with a measured run: by name, as the command line writes it."""
+        """The options to record with a measured run, by name, as the command line writes them."""
         texts = {
             "compile": self.compile,
             "device_map": ",".join(

@@ -1,7 +1,7 @@
-"""The record of one profiled generation: plain, frozen values that know nothing of torch.
+"""The record of one profiled generation: plain, frozen values without torch.
 
-A `Profile` holds facts only. Every total is the sum of its parts, every share and rate is derived when asked for,
-and every MAC can be followed from the total to a component, a call, a module and an operation.
+A `Profile` has facts only. Every total is the sum of its parts, every share and rate is derived on demand, and every
+MAC can be traced from the total to a component, a call, a module and an operation.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Work:
 
     @property
     def flops(self) -> int:
-        """Two floating-point operations for each multiply-accumulate; `other_flops` are kept apart."""
+        """Two floating-point operations per multiply-accumulate; `other_flops` are separate."""
         return 2 * self.macs
 
     @property
@@ -59,7 +59,7 @@ class _HasWork(Protocol):
 
 
 class WorkCounts:
-    """The counts of a record's `work` as attributes of its own."""
+    """The counts of a record's `work`, as attributes of the record."""
 
     @property
     def macs(self: _HasWork) -> int:
@@ -76,7 +76,7 @@ class WorkCounts:
 
 @dataclass(frozen=True)
 class Operation:
-    """One kind of operation on one set of shapes, as often as one component call executed it."""
+    """One operation on one set of shapes, with all its executions in one component call."""
 
     name: str
     kind: str
@@ -95,10 +95,10 @@ class Operation:
 
 @dataclass(frozen=True)
 class AttentionSite:
-    """A place of attention in a component, and the shapes that it works on there."""
+    """A place of attention in a component, and its shapes."""
 
     module: str
-    """Path of the module it was called from, with running numbers replaced by ``*``."""
+    """Path of the calling module, with running numbers replaced by ``*``."""
     relation: str
     """self, cross or joint."""
     batch: int
@@ -114,7 +114,7 @@ class AttentionSite:
 
 @dataclass(frozen=True)
 class Attention(AttentionSite):
-    """What attention at one site costs in one component call."""
+    """The cost of attention at one site in one component call."""
 
     count: int
     qk_macs: int
@@ -123,7 +123,7 @@ class Attention(AttentionSite):
 
     @property
     def site(self) -> AttentionSite:
-        """Where it is and on what shapes, without what it costs."""
+        """The site and shapes, without the cost."""
         return AttentionSite(*[getattr(self, field.name) for field in fields(AttentionSite)])
 
     @property
@@ -133,7 +133,7 @@ class Attention(AttentionSite):
 
 @dataclass(frozen=True)
 class ModuleWork:
-    """What one module did itself, its children not included."""
+    """The work of one module, without its children."""
 
     path: str
     """Relative to the component, ``""`` is the component itself."""
@@ -144,31 +144,31 @@ class ModuleWork:
 
 @dataclass(frozen=True)
 class Cost:
-    """What one call of a component with certain inputs costs; calls that cost the same share one `Cost`."""
+    """The cost of one call of a component with certain inputs; calls with equal costs share one `Cost`."""
 
     work: Work
     peak_live_bytes: int
-    """Most bytes of activations that were alive at one time during the call, inputs and weights not included."""
+    """Peak bytes of live activations during the call, without inputs and weights."""
     operations: tuple[Operation, ...] = field(default_factory=tuple)
     modules: tuple[ModuleWork, ...] = field(default_factory=tuple)
     attention: tuple[Attention, ...] = field(default_factory=tuple)
     allocations: Allocations = field(default_factory=Allocations, compare=False)
-    """What memory the call takes and gives back; nothing where that was not recorded."""
+    """The allocations of the call; empty if they were not recorded."""
 
     @property
     def module_calls(self) -> int:
-        """How often modules were called, all of them together."""
+        """The number of calls of all modules together."""
         return sum(calls for _, calls in self._called_modules())
 
     def module_path(self, place: int) -> str:
-        """The path of one of the modules; that of the component itself where none was recorded."""
+        """Return the path of a module; that of the component itself if none was recorded."""
         if "modules" in vars(self):
             return self.modules[place].path if self.modules else ""
         called = self._called_modules()
         return called[place][0] if called else ""
 
     def _called_modules(self) -> Sequence[tuple[str, int]]:
-        """Path and calls of each module; without the other figures, which take longest to work out."""
+        """Return path and calls of each module, without the values that take longest to compute."""
         make = vars(self).get("_table")
         if make is not None and "modules" not in vars(self):
             called: Sequence[tuple[str, int]] = make("called_modules")
@@ -177,7 +177,7 @@ class Cost:
 
     @classmethod
     def with_lazy_tables(cls, work: Work, peak_live_bytes: int, table: Callable[[str], Any]) -> Cost:
-        """A cost whose sums are known; `table` works out a table by its name, when somebody asks for it."""
+        """Create a cost with known sums; `table` computes a table by name when it is first used."""
         cost = object.__new__(cls)
         vars(cost).update(work=work, peak_live_bytes=peak_live_bytes, _table=table)
         return cost
@@ -185,7 +185,7 @@ class Cost:
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
-            # Called for what is not there only: the tables of a deferred cost.
+            # Called only for missing attributes: the tables of a lazy cost.
             make = vars(self).get("_table") if name in _TABLES else None
             if make is None:
                 raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
@@ -206,9 +206,9 @@ class Call(WorkCounts):
     component: str
     method: str
     inputs: tuple[TensorInput, ...]
-    """The arguments that are tensors or hold some."""
+    """The arguments that are or contain tensors."""
     step: int | None
-    """The denoising step it belongs to, counted from 0; None outside of the loop."""
+    """The denoising step of the call, from 0; None outside of the loop."""
     cost: Cost
 
     @property
@@ -222,7 +222,7 @@ class Call(WorkCounts):
 
 @dataclass(frozen=True)
 class Module:
-    """A module of a component: what it is and the parameters it holds itself, its children not included."""
+    """A module of a component, and its own parameters, without its children."""
 
     path: str
     class_name: str
@@ -240,18 +240,18 @@ class Component(WorkCounts):
     dtype: str
     """The dtype of most of its MACs, or of most of its weights if it has no MACs."""
     parameters: int
-    """Elements of all parameters, shared ones once."""
+    """Elements of all parameters, with shared ones counted once."""
     buffers: int
-    """Elements of persistent buffers: a checkpoint's size counts them too."""
+    """Elements of persistent buffers, which are part of a checkpoint."""
     weight_bytes: int
-    """Parameters and persistent buffers in their dtypes."""
+    """Bytes of parameters and persistent buffers in their dtypes."""
     calls: int = 0
     work: Work = NO_WORK
     peak_live_bytes: int = 0
     modules: tuple[Module, ...] = ()
     weight_bytes_by_dtype: Mapping[str, int] = field(default_factory=dict)
-    """`weight_bytes` by the type that they are kept in: dtypes of torch, and kinds of packed weights such as ``nf4``
-    or ``Q4_K``. Empty where it was not recorded, and for what has no weights."""
+    """`weight_bytes` by storage type: dtypes of torch, and kinds of packed weights such as ``nf4`` or ``Q4_K``. Empty
+    if it was not recorded, and without weights."""
 
     def __repr__(self) -> str:
         return f"<Component {self.slot}, {self.class_name}: {self.macs:,} MACs, {self.parameters:,} parameters>"
@@ -259,7 +259,7 @@ class Component(WorkCounts):
 
 @dataclass(frozen=True)
 class Stage:
-    """One denoising loop: a scheduler, the denoisers it drove and what each step cost."""
+    """One denoising loop: a scheduler, its denoisers and the cost of each step."""
 
     scheduler: str
     denoisers: tuple[str, ...]
@@ -272,13 +272,13 @@ class Stage:
 
     @property
     def macs(self) -> int:
-        """MACs of one step: of the most frequent one where steps differ (the first of them when tied)."""
+        """MACs of one step; if steps differ, of the most frequent one (the first if tied)."""
         return max(self.step_macs, key=self.step_macs.count, default=0)
 
 
 @dataclass(frozen=True)
 class Steps:
-    """The denoising steps as executed. A cascade has one stage for each of its loops."""
+    """The executed denoising steps. A cascade has one stage for each of its loops."""
 
     stages: tuple[Stage, ...] = ()
 
@@ -309,33 +309,33 @@ class Total(WorkCounts):
 
 @dataclass(frozen=True)
 class Ledger:
-    """What the count knows and what it does not: nothing is silently zero."""
+    """The coverage of the count: which operations are known and which are not; nothing is silently zero."""
 
     executed_ops: int
     known_ops: int
-    """Executed operations that have a formula or are known to be data movement."""
+    """Executed operations that have a formula or only move data."""
     moved_bytes: int
     known_bytes: int
     unknown: Mapping[str, int] = field(default_factory=dict)
-    """Operations without a formula and how often they ran."""
+    """Operations without a formula, and how often they were executed."""
     assumptions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Placement:
-    """How the pipeline's own switch for model offload (``enable_model_cpu_offload``) treats its components."""
+    """How the pipeline's own model offload (``enable_model_cpu_offload``) treats its components."""
 
     offload_order: tuple[str, ...] = ()
-    """Slots of which each leaves the device when the next one is called."""
+    """Slots in order; each leaves the device when the next one is called."""
     stay_on_device: tuple[str, ...] = ()
     """Slots that are never moved off the device."""
 
 
 @dataclass(frozen=True)
 class MacsRange:
-    """The MACs of a generation where they depend on weights: a cache that skips what hardly changes may skip or not.
+    """The MACs of a generation if they depend on weights, because a cache may or may not skip work.
 
-    The profile itself is that of the most.
+    The profile itself has the maximum.
     """
 
     least: int
@@ -348,7 +348,7 @@ DRY_RUN, LAW = "dry run", "law"
 
 @dataclass(frozen=True)
 class Profile(ProfileViews):
-    """The cost of one generation, and where it goes."""
+    """The cost of one generation, and its parts."""
 
     request: RecordedRequest
     environment: Environment
@@ -358,17 +358,17 @@ class Profile(ProfileViews):
     ledger: Ledger
     resized: tuple[ResizedOutput, ...] = ()
     computed_size: ComputedSize | None = None
-    """None where the pipeline computes at the size that it makes."""
+    """None if the pipeline computes at the size of the result."""
     placement: Placement | None = None
-    """None where it was not recorded."""
+    """None if it was not recorded."""
     macs_range: MacsRange | None = None
-    """None where the MACs depend on no weights."""
+    """None if the MACs do not depend on weights."""
     measured: Measured | None = None
-    """What real runs took; None where it was only counted."""
+    """The real runs; None if it was only counted."""
     texts: tuple[EncodedText, ...] = ()
-    """What text encoders were given; empty also where it was not recorded."""
+    """The inputs of text encoders; also empty if they were not recorded."""
     counted_by: str = field(default=DRY_RUN, compare=False)
-    """``dry run``, or ``law``: the law of the model, which was proved to say the same."""
+    """``dry run``, or ``law``: the law of the model, which was proved to give the same count."""
 
     @cached_property
     def total(self) -> Total:
@@ -382,7 +382,7 @@ class Profile(ProfileViews):
         )
 
     def costs(self) -> Iterator[tuple[Call, int]]:
-        """Each distinct cost once: the first call that had it, and how many calls had it."""
+        """Yield each distinct cost once: the first call with it, and the number of calls."""
         counts: dict[tuple[str, int], int] = {}
         first: dict[tuple[str, int], Call] = {}
         for call in self.calls:
@@ -393,7 +393,7 @@ class Profile(ProfileViews):
             yield call, counts[key]
 
     def __iter__(self) -> Iterator[Component]:
-        """The components, in the order in which the pipeline first calls them."""
+        """Iterate over the components in the order of their first calls."""
         return iter(self.components.values())
 
     def __repr__(self) -> str:

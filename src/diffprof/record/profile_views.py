@@ -1,4 +1,4 @@
-"""What a profile can become: a file, a dictionary, a table for pandas, a report, one side of a comparison."""
+"""Views of a profile: a file, a dictionary, a table for pandas, a report, a comparison."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ if TYPE_CHECKING:
 
 
 class ProfileViews(Displayed):
-    """Methods of a profile that other rooms do the work of."""
+    """Methods of a profile that are implemented in other rooms."""
 
     def save(self, path: str | Path) -> Path:
         """Write the profile to a file that `diffprof.load` reads; an existing file is replaced atomically."""
         return cast(Path, find_function("diffprof.record.files:save")(self, path))
 
     def to_dict(self) -> dict[str, Any]:
-        """The values of the saved file: dictionaries, lists, texts and exact numbers."""
+        """Return the values of the saved file: dictionaries, lists, strings and exact numbers."""
         return cast("dict[str, Any]", find_function("diffprof.record.files:to_json")(self))
 
     def to_dataframe(self, by: str = "component") -> Any:
-        """A table of the profile for pandas, as ``--by`` of the command line names it, with exact numbers."""
+        """Return a table for pandas with exact numbers; `by` is as ``--by`` of the command line."""
         return find_function("diffprof.render.exports.tables:profile_dataframe")(self, by)
 
     def report(self, path: str | Path) -> Path:
@@ -31,5 +31,5 @@ class ProfileViews(Displayed):
         return cast(Path, find_function("diffprof.comparison.views.report:write_report")(self, path))
 
     def compare(self, other: Profile) -> Any:
-        """What changed from this profile to the other: a `diffprof.comparison.Comparison`."""
+        """Compare this profile with another one: a `diffprof.comparison.Comparison`."""
         return find_function("diffprof.comparison.compare:compare_two")(self, other)

@@ -1,4 +1,4 @@
-"""Progress of long work, as events; `diffprof.render.progress` puts them into words."""
+"""Progress of long work, as events; `diffprof.render.progress` makes sentences of them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 
 class Activity(Enum):
-    """What is being done."""
+    """Kinds of work."""
 
     opening = "opening"
     """A model's configuration is read and its pipeline built."""
@@ -30,7 +30,7 @@ class Activity(Enum):
     measuring = "measuring"
     tracing = "tracing"
     reading = "reading"
-    """Files that were dropped into the page are read."""
+    """Files that were dropped on the page are read."""
     sweeping = "sweeping"
     """Requests of a sweep are answered; `done` and `total` are requests."""
 
@@ -45,27 +45,27 @@ class Position:
 
 @dataclass(frozen=True)
 class ProgressEvent:
-    """What is going on, and how much of it is done; None where that is not known."""
+    """The current activity and its progress; None for values that are not known."""
 
     activity: Activity
     subject: str = ""
-    """The model, component or tool that it is done with."""
+    """The model, component or tool."""
     done: int | None = None
     total: int | None = None
     step_seconds: float | None = None
-    """How long the denoising step took that has just ended."""
+    """The duration of the denoising step that has just ended."""
     remaining_seconds: float | None = None
-    """An estimate for all that is left, later models of a batch included."""
+    """An estimate for the remaining work, including later models of a batch."""
     iteration: Position | None = None
-    """Which of the measured calls, or of the warm-ups."""
+    """The measured call or warm-up."""
     model: Position | None = None
-    """Which model of a batch."""
+    """The model of a batch."""
     changes: Mapping[str, Any] = field(default_factory=dict)
-    """Call arguments that differ from those of the request, where it is counted at more sizes or steps."""
+    """Call arguments that differ from the request, if it is counted at several sizes or steps."""
 
 
 Progress = Callable[[ProgressEvent], None]
-"""Called with every event. What it raises ends the work."""
+"""Called with every event. An exception that it raises ends the work."""
 
 ProgressCallback = Callable[[str, int | None, int | None], None]
-"""What users pass: called with a message, how much is done, and of how much. What it raises ends the work."""
+"""The callback of users: called with a message, the done amount and the total. Its exceptions end the work."""

@@ -1,4 +1,4 @@
-"""The request of a profile, with every argument that the pipeline used and the versions that counted it."""
+"""The request of a profile, with every argument that the pipeline used and the versions of the count."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from diffprof.record.request import Request
 
 @dataclass(frozen=True)
 class RecordedRequest:
-    """The request of a profile with all that the pipeline used for it, as plain values."""
+    """The request of a profile with everything that the pipeline used for it, as plain values."""
 
     model: str
     source: str
     """catalogue, folder, hub or object."""
     pipeline: str
     arguments: Mapping[str, Any]
-    """Call arguments that were given, as plain values."""
+    """The given call arguments, as plain values."""
     defaults: Mapping[str, Any] = field(default_factory=dict)
-    """Call arguments that were not given and what the pipeline used: its own defaults and stand-ins."""
+    """Values that the pipeline used for other call arguments: its own defaults and stand-ins."""
     dtype: str | None = None
     scheduler: str | None = None
     enable: tuple[str, ...] = ()
     changes: Changes = field(default_factory=Changes)
-    """What was changed about the model, by the components that were changed."""
+    """The changes to the model, by changed component."""
     recommended: tuple[str, ...] = ()
-    """Which of the arguments were not given but recommended by the catalogue."""
+    """Names of arguments that were not given but recommended by the catalogue."""
     config: str | None = None
-    """The model that a weight file has its configuration from, where one was named."""
+    """The model whose configuration a weight file uses, if one was named."""
     component: str | None = None
-    """The one component that was called by itself; None for the call of a pipeline."""
+    """The component, if only one was called; None for the call of a pipeline."""
     method: str | None = None
     """The called method of that component, if it is not its forward pass."""
     inputs: Mapping[str, str] = field(default_factory=dict)
@@ -43,20 +43,20 @@ class RecordedRequest:
     """Whether models without a configuration were to be built from the defaults of their classes."""
 
     def value(self, argument: str) -> Any:
-        """The value that was in force for a call argument, given or not; None when there is none.
+        """Return the value of a call argument, given or not; None if there is none.
 
-        A size that was asked for and not made stands among the defaults as it was made.
+        A size that the pipeline has changed is among the defaults, as it was made.
         """
         return self.defaults.get(argument, self.arguments.get(argument))
 
     def as_request(self, model: str | Path) -> Request:
-        """The same request for a model, to count it under the same conditions."""
-        # A generator was created by a program; it changes no count.
+        """Return the same request for a model, to count it under the same conditions."""
+        # A generator is an object of a program, and does not change counts.
         arguments = {name: recorded_input(name, value) for name, value in self.arguments.items() if name != "generator"}
-        # What was recommended is among the arguments; anything else had the pipeline's default.
+        # Recommended values are among the arguments; all others were the pipeline's defaults.
         return Request.create(
             model,
-            # Those of a component are made of its inputs.
+            # Inputs of a component replace its arguments.
             arguments if self.component is None else {},
             dtype=self.dtype,
             scheduler=self.scheduler,

@@ -1,4 +1,4 @@
-"""What a user asks for: one value, checked once, from the command line, the page and Python down to the engine."""
+"""A request: one value, checked once, from the command line, the page and Python down to the engine."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ CHANGES = tuple(one.name for one in fields(Changes))
 """The names of the changes that can be made to a model."""
 
 RESERVED = ("model", "dtype", "scheduler", "enable", "progress", "config", "assume_defaults", *CHANGES)
-"""What the engine takes beside call arguments: each has an option of its own."""
+"""Names that are not call arguments, because each has its own option."""
 
 JSON_WORDS = {"true": True, "false": False, "none": None, "null": None}
-"""Words that stand for a JSON value, in any case."""
+"""Words for JSON values, in any case."""
 
 
 @dataclass(frozen=True)
 class Request:
-    """A model and how it is to be called; None, or absence, stands for what was not given.
+    """A model and how to call it; None or absence means not given.
 
-    `create` and `parse` check it; what only a pipeline can know is for the pipeline's own code to say.
+    `create` and `parse` check it; the pipeline's own code checks what only it can know.
     """
 
     model: str | Path
@@ -45,25 +45,25 @@ class Request:
     offload: str | None = None
     random_weights: bool = False
     config: str | None = None
-    """The model that a weight file has its configuration from, where it is not to be found out."""
+    """The model whose configuration a weight file uses; found automatically if None."""
     component: str | None = None
-    """The one component that is called, by itself and once; all of them in a pipeline's call if None."""
+    """A single component to call once, without the pipeline; None for a call of the pipeline."""
     method: str | None = None
     """The method of that component to call, such as ``decode``; its forward pass if None."""
     inputs: Mapping[str, str] = field(default_factory=dict)
     """The shapes, such as ``1x4096x64`` or ``1x77:int64``, or values of that component's inputs, by name."""
     assume_defaults: bool = False
-    """A model of the pipeline whose configuration is missing is built from its class's own defaults."""
+    """Whether to build models without a configuration from the defaults of their classes."""
     pipeline_defaults: bool = False
-    """The pipeline's own defaults for what is not given, instead of what is recommended for the model."""
+    """Whether to use the pipeline's own defaults instead of the settings that are recommended for the model."""
     recommended: tuple[str, ...] = ()
-    """The call arguments that were not given, and that the catalogue recommends for the model."""
+    """Call arguments that were not given and that the catalogue recommends for the model."""
     changes: Changes = field(default_factory=Changes)
-    """What is changed about the model before the call."""
+    """Changes to the model before the call."""
     preparation: Preparation = field(default_factory=Preparation)
-    """How it is prepared where it is really run: files, compilation, devices, ranks."""
+    """How the pipeline is prepared for a real run: files, compilation, devices, ranks."""
     count: bool = False
-    """Counted by a dry run also where the model has a law, which says the same."""
+    """Whether to count with a dry run even if the model has a law."""
 
     @property
     def cache(self) -> str | None:
@@ -82,7 +82,7 @@ class Request:
         changes: Changes | None = None,
         **others: Any,
     ) -> Request:
-        """The request, if all numbers and names in it can be meant; an error can name options instead of arguments."""
+        """Check the numbers and names and create a request; errors can name options instead of arguments."""
         for name, value in (arguments or {}).items():
             if isinstance(value, float) and not math.isfinite(value):
                 raise RequestError(f"{_label(name, option_names)} must be a finite number, not {value}.")
@@ -114,9 +114,9 @@ class Request:
         seed: str | None = None,
         **others: Any,
     ) -> Request:
-        """The request that options of the command line spell: numbers and texts by call argument, and KEY=VALUE.
+        """Parse options of the command line: numbers and texts by call argument, and KEY=VALUE.
 
-        `sizes` are those of images and videos by call argument, several for a call that takes several.
+        `sizes` are those of images and videos by call argument; a call argument can have several.
         """
         arguments: dict[str, Any] = {name: text for name, text in (texts or {}).items() if text is not None}
         arguments |= {name: parse_number(name, text) for name, text in numbers.items() if text is not None}
@@ -132,32 +132,32 @@ class Request:
         return cls.create(model, arguments, seed=number, option_names=True, **others)
 
     def with_arguments(self, changes: Mapping[str, Any]) -> Request:
-        """The same with other call arguments."""
+        """Return the request with other call arguments."""
         return replace(self, arguments={**self.arguments, **changes})
 
 
 def _label(name: str, option_names: bool) -> str:
-    """What an error calls a number."""
+    """Return the name of a number for errors."""
     if not option_names:
         return name
     return LIMITS[name].option if name in LIMITS else f"--set {name}"
 
 
 def check_number(name: str, value: Any, where: str = "") -> None:
-    """Refuse an implausible number; an error calls it what `where` says."""
+    """Refuse an implausible number; an error calls it `where`."""
     limit = LIMITS[name]
-    # None is the pipeline's default, and some pipelines take a list, or an array, of guidance scales.
+    # None means the pipeline's default, and some pipelines take a list or an array of guidance scales.
     if value is not None and (limit.is_whole or isinstance(value, str | int | float)):
         limit.check(value, where)
 
 
 def parse_number(name: str, text: str) -> Any:
-    """The number that was typed for an option."""
+    """Parse the number of an option."""
     return LIMITS[name].parse(text, LIMITS[name].option)
 
 
 def parse_rate(option: str, text: str, most: float = 1.0) -> float:
-    """A number from 0 to `most` that was typed for an option."""
+    """Parse a number from 0 to `most` of an option."""
     try:
         value = float(text)
     except ValueError:
@@ -168,7 +168,7 @@ def parse_rate(option: str, text: str, most: float = 1.0) -> float:
 
 
 def parse_inputs(texts: Iterable[str], component: str | None, method: str | None = None) -> dict[str, str]:
-    """``NAME=SHAPE`` of every input of a component."""
+    """Parse ``NAME=SHAPE`` for every input of a component."""
     if method is not None and component is None:
         raise RequestError("--method is for a single component; name it with --component.")
     inputs: dict[str, str] = {}
@@ -185,7 +185,7 @@ def parse_inputs(texts: Iterable[str], component: str | None, method: str | None
 
 
 def parse_setting(setting: str) -> tuple[str, Any]:
-    """``KEY=VALUE`` as a name and a value: JSON where it reads as JSON, else text that opens no bracket."""
+    """Parse ``KEY=VALUE`` into a name and a value: JSON if it is valid, else a string without an opening bracket."""
     name, equals, value = setting.partition("=")
     if not equals or not name.isidentifier():
         raise RequestError(f"--set takes KEY=VALUE with the name of a call argument as KEY, not {setting!r}.")
@@ -211,7 +211,7 @@ def _parse_value(name: str, text: str) -> Any:
 
 
 def _pair_as_list(text: str) -> str:
-    """``(512, 512)`` as ``[512, 512]``: Python's way to write a pair, which JSON does not have."""
+    """Convert ``(512, 512)``, a pair in Python, to the JSON list ``[512, 512]``."""
     if text.startswith("(") and text.endswith(")"):
         return f"[{text[1:-1].strip().removesuffix(',')}]"
     return text

@@ -1,4 +1,4 @@
-"""Answers of `fit`, `predict` and `advise` as files: one versioned JSON format each, as ``--json`` prints it."""
+"""Results of `fit`, `predict` and `advise` as files: a versioned JSON format for each, as ``--json`` prints it."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ class Result(Displayed):
     format_version = 1
     """1: the first version of each; docs/memory.md, docs/prediction.md and docs/advice.md describe them."""
     added_fields = ("request", "execution")
-    """Came later: a file without them is read, too."""
+    """Fields that were added later; files without them can be read."""
     command = ""
-    """Makes such a file."""
+    """The command that makes such a file."""
     page = ""
-    """The function that makes a page of it."""
+    """The function that makes its page."""
 
     def to_dict(self) -> dict[str, Any]:
-        """The values of the saved file."""
+        """Return the values of the saved file."""
         from diffprof.record.codec import RecordCodec
 
         form = {"name": self.format_name, "version": self.format_version}
         return {"format": form, **RecordCodec(type(self)).encode(self)}
 
     def to_json(self) -> str:
-        """The text that `save` writes."""
+        """Return the text that `save` writes."""
         return json.dumps(self.to_dict(), indent=1, allow_nan=False) + "\n"
 
     def save(self, path: str | Path) -> Path:
@@ -48,7 +48,7 @@ class Result(Displayed):
 
     @classmethod
     def load(cls: type[Own], path: str | Path) -> Own:
-        """Read what `save` wrote; a `FileFormatError` says in one sentence why a file is not that."""
+        """Read what `save` wrote; a `FileFormatError` says in one sentence why a file is not valid."""
         from diffprof.record.codec import RecordCodec
 
         values = _read(Path(path), cls)
@@ -61,7 +61,7 @@ class Result(Displayed):
         return result
 
     def problems(self) -> Iterator[str]:
-        """What a file may say and no command does, each in words."""
+        """Yield problems with values that are well-formed but invalid."""
         yield from ()
 
     def report(self, path: str | Path) -> Path:
@@ -69,12 +69,12 @@ class Result(Displayed):
         return replace_file(path, self.to_html().encode())
 
     def to_html(self) -> str:
-        """The page that `report` writes."""
+        """Return the page that `report` writes."""
         return str(find_function(self.page)(self))
 
 
 def unknown_words(name: str, words: Iterable[str], known: Sequence[str]) -> Iterator[str]:
-    """A problem for each word of a field that is none of those it can hold."""
+    """Yield a problem for each word of a field that is not one of the `known` words."""
     return (f"{name} must be one of {', '.join(known)}, not {word!r:.80}" for word in words if word not in known)
 
 

@@ -1,4 +1,4 @@
-"""Saved profiles by name: the file that a name means, the profile in it and the image beside it."""
+"""Saved profiles by name: find the file, load its profile and find its image."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ RUN_REPORT = "profiling_report.json"
 PROFILE_ENDINGS = (".json.gz", ".json", ".gz")
 WEIGHT_ENDINGS = (".safetensors", ".sft", ".gguf")
 PICKLE_ENDINGS = (".ckpt", ".bin", ".pt", ".pth", ".pkl")
-"""Files that hold a model, or claim to; never a profile."""
+"""Files that contain, or claim to contain, a model; never a profile."""
 IMAGE_ENDINGS = (".png", ".jpg", ".jpeg", ".webp")
 GENERATED = ".profile"
-"""What `diffprof generate` puts between the name of an image and the ending of its profile."""
+"""The infix of profiles that `diffprof generate` writes next to an image."""
 
 
 def saved_file(name: str) -> Path | None:
-    """The file of a saved profile that a name means, there or not; None for a model."""
+    """Return the file of a saved profile for a name, existing or not; None for a model."""
     path = Path(name)
     if (path / RUN_REPORT).is_file():
         return path / RUN_REPORT
@@ -36,7 +36,7 @@ def saved_file(name: str) -> Path | None:
 
 
 def load_saved(file: Path) -> Profile:
-    """The saved profile; an error says what to do about a file that is none."""
+    """Load a saved profile; errors say what to do about a file that is not one."""
     try:
         return load(file)
     except FileFormatError as error:
@@ -47,7 +47,7 @@ def load_saved(file: Path) -> Profile:
 
 
 def image_of_profile(name: str) -> Path | None:
-    """The image that has a saved profile's name."""
+    """Return the image of a saved profile."""
     file = saved_file(name)
     if file is None:
         return None
@@ -56,7 +56,7 @@ def image_of_profile(name: str) -> Path | None:
 
 
 def profile_label(name: str) -> str:
-    """The name of a saved profile without folders and endings; a model's name as it is."""
+    """Return the name of a saved profile without folders and endings; a model's name is unchanged."""
     if saved_file(name) is None:
         return name
     last = Path(name).name
@@ -65,13 +65,13 @@ def profile_label(name: str) -> str:
 
 
 def _advice(file: Path, error: FileFormatError) -> str:
-    """What to do about a file that cannot be read; nothing if the error says it, or if there is no way to know."""
+    """Return what to do about a file that cannot be read; empty if the error says it, or if nothing is known."""
     if error.reason is FileProblem.folder:
         return "name the profile in it"
     if error.reason in (FileProblem.missing, FileProblem.unreadable, FileProblem.other_format):
         return ""
     if error.reason is FileProblem.not_text or not file.name.lower().endswith(PROFILE_ENDINGS):
-        # It is something else, such as weights or an image, that must not be written over.
+        # It is something else, such as weights or an image, which must not be overwritten.
         return "a profile is what `diffprof profile MODEL -o FILE.json` writes"
     again = f"make it again with `diffprof profile ... -o {file.name}`"
     return f"despite its name it is not compressed with gzip, {again}" if _is_falsely_gz(file) else again

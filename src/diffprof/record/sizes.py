@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class ResizedOutput:
-    """A size that was requested and that the pipeline does not make."""
+    """A requested size that the pipeline does not make."""
 
     argument: str
     """height, width or num_frames."""
@@ -17,7 +17,7 @@ class ResizedOutput:
 
 @dataclass(frozen=True)
 class ComputedSize:
-    """The size that the pipeline computes at, where it resizes the result to another."""
+    """The size that the pipeline computes at, if it resizes the result."""
 
     width: int
     height: int

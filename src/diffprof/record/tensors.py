@@ -1,4 +1,4 @@
-"""Tensors as a profile remembers them: names, shapes and dtypes, no values."""
+"""Tensors in a profile: names, shapes and dtypes, without values."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Shape = tuple[int, ...]
 
 @dataclass(frozen=True, order=True)
 class OperationShapes:
-    """The shapes of the tensors that go into an operation, and of those that come out."""
+    """The shapes of the inputs and outputs of an operation."""
 
     inputs: tuple[Shape, ...] = ()
     outputs: tuple[Shape, ...] = ()
@@ -22,12 +22,12 @@ class TensorShape:
 
     shape: Shape
     dtype: str | None = None
-    """None where it was not recorded: files of version 1 do not have it."""
+    """None if it was not recorded, as in files of version 1."""
 
 
 @dataclass(frozen=True)
 class TensorInput:
-    """An argument of a component call that is a tensor, or that holds several."""
+    """An argument of a component call that is a tensor or contains several."""
 
     name: str
     tensors: tuple[TensorShape, ...]

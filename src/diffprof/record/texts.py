@@ -1,4 +1,4 @@
-"""The texts that a text encoder worked on."""
+"""The texts of a text encoder."""
 
 from __future__ import annotations
 
@@ -6,28 +6,28 @@ import re
 from dataclasses import dataclass
 
 WORDS_AND_MARKS = re.compile(r" ?[^\W\d_]+| ?\d| ?[^\w\s]+|_+|\s+(?!\S)|\s")
-"""What a tokenizer that stands in for a model's own cuts a text into."""
+"""The tokens of a stand-in tokenizer."""
 
 STAND_IN_PROMPT = "a photo of a cat"
-"""The prompt of a call that is given none."""
+"""The default prompt."""
 
 
 @dataclass(frozen=True)
 class EncodedText:
-    """Texts that one call of an encoder was given."""
+    """The texts of one call of an encoder."""
 
     encoder: str
     """Slot of the component."""
     tokenizer: str | None
-    """Slot of the tokenizer that made the tokens; None where that is not known."""
+    """Slot of the tokenizer that made the tokens; None if it is not known."""
     tokens: tuple[int, ...]
     """The number of tokens of each text, without padding."""
     length: int
-    """With padding: what the encoder computes on."""
+    """The length with padding, which the encoder computes on."""
     is_stand_in: bool = False
-    """The model's own tokenizer was not there: the number of tokens is that of a stand-in."""
+    """Whether a stand-in counted the tokens, because the model's own tokenizer was missing."""
 
     @property
     def is_padded(self) -> bool:
-        """Whether every text is shorter than what is computed, so that a longer one would cost the same."""
+        """Whether every text is shorter than the computed length, so that a longer one would cost the same."""
         return all(count < self.length for count in self.tokens)

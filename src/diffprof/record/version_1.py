@@ -1,6 +1,6 @@
-"""Files of format version 1, in which shapes and two facts were text, as documents of version 2.
+"""Convert files of format version 1, in which shapes and two facts were text, to version 2.
 
-What is not as version 1 wrote it is passed on unchanged: the decoder refuses it and names the place.
+Values that version 1 would not have written are passed on unchanged: the decoder refuses them and names the place.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _SHAPE = re.compile(r"\d{1,18}(?:x\d{1,18})*")
 
 
 def upgrade(values: dict[str, Any]) -> dict[str, Any]:
-    """The values of a file of version 1 as version 2 has them; the given ones are not changed."""
+    """Return the values of a file of version 1 as in version 2; the argument is not changed."""
     try:
         with inside("calls"):
             calls = _convert_each(values.get("calls"), _call)
@@ -29,7 +29,7 @@ def upgrade(values: dict[str, Any]) -> dict[str, Any]:
     components = {slot: _extend(part, slot=slot) for slot, part in parts.items()} if isinstance(parts, dict) else parts
     facts = _sizes(values.get("ledger"))
     if "measured" in values:
-        # Version 1 said in a note how a run differs from its count; the note stays.
+        # Version 1 described in a note how a run differs from its count; the note stays.
         facts["measured"] = _extend(values["measured"], mismatches=[])
     return {**values, "components": components, "calls": calls, "costs": costs, **facts}
 
@@ -49,7 +49,7 @@ def _extend(values: Any, **more: Any) -> Any:
 
 
 def _call(call: dict[str, Any]) -> dict[str, Any]:
-    """``sample 2x4x64x64, residuals 2x320x64x64 + 2x320x32x32``; of more than four tensors, the first four."""
+    """Parse ``sample 2x4x64x64, residuals 2x320x64x64 + 2x320x32x32``; of more than four tensors, the first four."""
     text = call.get("inputs")
     if not isinstance(text, str):
         return call
@@ -63,7 +63,7 @@ def _call(call: dict[str, Any]) -> dict[str, Any]:
 
 
 def _cost(cost: dict[str, Any]) -> dict[str, Any]:
-    """The operations with the columns ``inputs`` and ``outputs`` for ``2x64, 64x64 -> 2x64`` in ``shapes``."""
+    """Replace ``2x64, 64x64 -> 2x64`` in ``shapes`` by the columns ``inputs`` and ``outputs``."""
     operations = cost.get("operations")
     columns = operations.get("columns") if isinstance(operations, dict) else None
     rows = operations.get("rows") if isinstance(operations, dict) else None
@@ -82,7 +82,7 @@ def _cost(cost: dict[str, Any]) -> dict[str, Any]:
 
 
 def _sizes(ledger: Any) -> dict[str, Any]:
-    """Sentences about sizes are taken out of the assumptions and become facts."""
+    """Convert the sentences about sizes in the assumptions to facts."""
     resized, computed, others = [], None, []
     assumptions = ledger.get("assumptions") if isinstance(ledger, dict) else None
     for text in assumptions if isinstance(assumptions, list) else ():

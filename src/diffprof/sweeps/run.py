@@ -78,7 +78,7 @@ def run_sweep(
     if sweep.measurement is not None and options.engine is EngineName.local and not can_count():
         raise MissingLibraryError(
             "A measured sweep needs torch and diffusers, which are not installed; "
-            'install all they need with `pip install "diffprof[torch]"`.'
+            'install them with `pip install "diffprof[torch]"`.'
         )
     check_amount(sweep, confirm)
     log = open_log(options.tracker) if options.tracker is not None else None

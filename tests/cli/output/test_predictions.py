@@ -43,11 +43,11 @@ def test_an_answer_has_no_tables_of_a_profile_and_is_not_compared(run: Run, tmp_
     file = tmp_path / "answer.json"
     run("fit", "sd-2.1-base", "--gpu", "l4", "-o", str(file))
     assert run("show", str(file), "--by", "module").err == (
-        f"diffprof: error: {file} is an answer of `diffprof fit`; --by and --depth are for profiles.\n"
+        f"diffprof: error: {file} is a result of `diffprof fit`; --by and --depth are for profiles.\n"
     )
     refused = run("compare", str(file), str(file))
     assert refused.code == 2
-    assert "This is an answer of `diffprof fit`, not a profile; print it with `diffprof show`." in refused.err
+    assert "This is a result of `diffprof fit`, not a profile; print it with `diffprof show`." in refused.err
 
 
 @pytest.mark.parametrize(

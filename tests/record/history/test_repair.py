@@ -69,7 +69,7 @@ def test_a_file_whose_pages_are_damaged_is_read_as_far_as_it_goes(history: Histo
 
 
 def test_what_is_no_history_or_would_be_overwritten_is_refused(history: History, tmp_path: Path) -> None:
-    with pytest.raises(RequestError, match="is there already"):
+    with pytest.raises(RequestError, match="already exists"):
         history.repair(history.path)
     with pytest.raises(RequestError, match="There is no history"):
         History(tmp_path / "none.sqlite").repair(tmp_path / "new.sqlite")

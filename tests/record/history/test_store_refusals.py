@@ -74,9 +74,9 @@ UPDATE sqlite_master SET sql = CAST(x'435245415445205441424C452072756E7320FFFE28
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (run_sql(f"DROP TABLE runs; CREATE VIEW runs AS {ENDLESS}"), "not as diffprof makes them"),
-        (run_sql("CREATE TRIGGER t AFTER INSERT ON tags BEGIN DELETE FROM runs; END"), "not as diffprof makes them"),
-        (run_sql("ALTER TABLE runs ADD COLUMN more AS (abs(id))"), "not as diffprof makes them"),
+        (run_sql(f"DROP TABLE runs; CREATE VIEW runs AS {ENDLESS}"), "not those of diffprof"),
+        (run_sql("CREATE TRIGGER t AFTER INSERT ON tags BEGIN DELETE FROM runs; END"), "not those of diffprof"),
+        (run_sql("ALTER TABLE runs ADD COLUMN more AS (abs(id))"), "not those of diffprof"),
         (run_sql(UNREADABLE_SCHEMA), "is damaged"),
         (lambda path: path.write_text("dear diary"), "is not a diffprof history"),
         (lambda path: path.write_text("\n"), "is not a diffprof history"),
@@ -86,7 +86,7 @@ UPDATE sqlite_master SET sql = CAST(x'435245415445205441424C452072756E7320FFFE28
         (make_newer_history, "has version 9, this diffprof reads up to 2; upgrade diffprof"),
         (truncate, "is damaged"),
         (overwrite, "is damaged"),
-        (drop_tables, "not as diffprof makes them"),
+        (drop_tables, "not those of diffprof"),
     ],
 )
 def test_a_file_that_is_not_a_history_is_rejected_and_left_unchanged(

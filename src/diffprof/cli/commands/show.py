@@ -50,7 +50,7 @@ def _show_answer(command: str, file: Path, by: SavedTable | None, output: Output
     from diffprof.cli.output.predictions import saved_answer
 
     if by is not None or output.depth is not None:
-        raise RequestError(f"{file} is an answer of `diffprof {command}`; --by and --depth are for profiles.")
+        raise RequestError(f"{file} is a result of `diffprof {command}`; --by and --depth are for profiles.")
     options = PageOptions(output.json, output.csv, output.markdown, output.file, output.quiet)
     options.check()
     options.write(saved_answer(command, file, output.verbose))

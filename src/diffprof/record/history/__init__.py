@@ -1,4 +1,4 @@
-"""Profiles that were kept: one SQLite file that many processes may write at once, searched without torch."""
+"""Kept profiles: one SQLite file that many processes may write at once, searched without torch."""
 
 from diffprof.record.history.filters import KINDS, METRICS, ORDERS, Filters
 from diffprof.record.history.history import History, default_path

@@ -1,4 +1,4 @@
-"""Whole profiles in the store: the one format, compressed."""
+"""Whole profiles in the store, in the file format, compressed."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from diffprof.record.profile import Profile
 
 
 def pack(profile: Profile) -> bytes:
-    """The profile as it is kept."""
+    """Compress a profile for the store."""
     return compress(dumps(profile).encode())
 
 
 def unpack(data: bytes) -> Profile:
-    """The profile that `pack` made this from; a `FileFormatError` when it is not one."""
+    """Decompress the result of `pack`; raise `FileFormatError` if it is not a profile."""
     try:
         with gzip.GzipFile(fileobj=io.BytesIO(data)) as packed:
-            # A store can come from anywhere: a few kilobytes can stand for terabytes.
+            # A store is untrusted: a few kilobytes can expand to terabytes.
             text = packed.read(MAX_FILE_BYTES + 1)
         if len(text) > MAX_FILE_BYTES:
             raise ValueError(f"larger than {MAX_FILE_BYTES:,} bytes")

@@ -1,4 +1,4 @@
-"""The kept runs as a table for other programs."""
+"""Export the kept runs as a table for other programs."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def check_path(path: Path) -> Path:
 
 
 def write(runs: Sequence[KeptRun], path: Path) -> None:
-    """Write the runs to a file, a row for each."""
+    """Write the runs to a file, one row for each."""
     replace_file(path, _parquet(runs) if path.suffix.lower() == ".parquet" else _csv(runs))
 
 

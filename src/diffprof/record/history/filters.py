@@ -1,4 +1,4 @@
-"""Which kept runs to select, as SQL."""
+"""Select kept runs, as SQL."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ ORDERS = ("created_at", *METRICS)
 
 @dataclass(frozen=True)
 class Filters:
-    """Conditions that must all hold. `device` is the name of one, or a kind such as ``cuda``."""
+    """Conditions that must all hold. `device` is the name or the type of a device, such as ``cuda``."""
 
     model: str | None = None
     kind: str | None = None
     since: datetime | None = None
-    """From this moment on."""
+    """From this time on."""
     until: datetime | None = None
-    """Up to, but not including, this moment."""
+    """Up to, but not including, this time."""
     tag: str | None = None
     device: str | None = None
     dtype: str | None = None
     text: str | None = None
-    """Anywhere in the names and prompts, case-insensitive."""
+    """A text in the names or prompts, case-insensitive."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Query:
 
 
 def conditions(filters: Filters) -> Query:
-    """The WHERE clause."""
+    """Return the WHERE clause."""
     parts: list[Query] = []
     for column in ("model", "kind", "dtype"):
         value = getattr(filters, column)
@@ -61,11 +61,11 @@ def conditions(filters: Filters) -> Query:
 
 
 def selection(filters: Filters, order: str, reverse: bool, limit: int | None, offset: int) -> Query:
-    """The numbers of the runs that match, the newest or largest first; those without the metric come last."""
+    """Select the numbers of matching runs, the newest or largest first; runs without the metric come last."""
     where = conditions(filters)
     if order not in ORDERS:
         raise RequestError(f"Runs cannot be ordered by {order!r}; there are {', '.join(ORDERS)}.")
-    # A text search reads every run: a table scan is quicker than following an index ("+" disables it).
+    # A text search reads every run, and a table scan is faster than an index ("+" disables it).
     by = f"+{order}" if filters.text is not None else order
     way = "ASC" if reverse else "DESC"
     # SQLite sorts NULL before everything.
@@ -77,19 +77,19 @@ def selection(filters: Filters, order: str, reverse: bool, limit: int | None, of
 
 
 def count(filters: Filters) -> Query:
-    """How many match."""
+    """Count the matching runs."""
     where = conditions(filters)
     return Query(f"SELECT count(*) FROM runs WHERE {where.sql}", where.values)
 
 
 def _is_number(metric: str) -> str:
-    """A file may hold anything in any column: texts are no points of a trend, and what is infinite is none either."""
-    # "+" keeps SQLite from searching by the metric: one index has all that a trend reads.
+    """Return the condition that the metric is a finite number: a file may have anything in any column."""
+    # "+" keeps SQLite from searching by the metric: one index covers all that a trend reads.
     return f"typeof({metric}) IN ('integer', 'real') AND +{metric} BETWEEN 0 AND 1e60 AND typeof(created_at) = 'text'"
 
 
 def series(metric: str, filters: Filters) -> Query:
-    """The requests and devices that have runs with this metric, the one with the newest run first."""
+    """Select the requests and devices that have runs with this metric, the one with the newest run first."""
     where = conditions(filters)
     return Query(
         f"SELECT request, device FROM runs WHERE {_is_number(metric)} AND {where.sql} "
@@ -99,7 +99,7 @@ def series(metric: str, filters: Filters) -> Query:
 
 
 def points(metric: str, filters: Filters, request: str, device: str | None) -> Query:
-    """The metric in every run of one request on one device, oldest first."""
+    """Select the metric in every run of one request on one device, oldest first."""
     where = conditions(filters)
     return Query(
         f"SELECT id, created_at, {metric} FROM runs WHERE request = ? AND device IS ? AND {_is_number(metric)} "
@@ -109,10 +109,10 @@ def points(metric: str, filters: Filters, request: str, device: str | None) -> Q
 
 
 def timestamp(time: datetime) -> str:
-    """A UTC time in one format, so that texts sort as times do."""
+    """Format a UTC time so that strings sort as times do."""
     return time.astimezone(timezone.utc).isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
 def storable_text(text: str) -> str:
-    """The text as SQLite can store it: names from a file system can have lone surrogates."""
+    """Convert a text for SQLite: names from a file system can have lone surrogates."""
     return text.encode("utf-8", "backslashreplace").decode()

@@ -26,7 +26,7 @@ ALL = Filters()
 
 
 class History:
-    """The runs that were kept in one file, which is created when the first one is added.
+    """The kept runs in one file, which is created when the first run is added.
 
     Any number of threads and processes may use it at once. `timeout_seconds` is how long to wait for another writer.
     """
@@ -43,11 +43,11 @@ class History:
         self._now = now
 
     def check_writable(self) -> None:
-        """Fail before a long run, not after it, if it could not be kept; creates the file if there is none."""
+        """Fail before a long run instead of after it if it could not be kept; creates the file if there is none."""
         self._store.write(lambda connection: rows.exists(connection, 1))
 
     def add(self, profile: Profile, kind: str, tags: Iterable[str] = (), picture: bytes | None = None) -> int:
-        """Keep a profile, with the encoded image if there is one; returns the number of the run."""
+        """Keep a profile, with the encoded image if there is one; return the number of the run."""
         from diffprof.record.history.documents import pack
         from diffprof.record.history.summary import summary
 
@@ -58,7 +58,7 @@ class History:
         return self._store.write(lambda connection: rows.insert(connection, values, document, labels, picture))
 
     def get(self, run: int) -> Profile:
-        """The whole profile."""
+        """Return the whole profile."""
         from diffprof.record.history.documents import unpack
 
         data = self._document(run, "profile")
@@ -68,12 +68,12 @@ class History:
             raise FileFormatError(f"Run {run} of the history {self.path}: {error}") from error
 
     def picture(self, run: int) -> bytes | None:
-        """The encoded image that is kept with a run; None too where something else is in its place."""
+        """Return the encoded image of a run; None if there is none or it is damaged."""
         data = self._document(run, "picture")
         return data if isinstance(data, bytes) else None
 
     def get_run(self, run: int) -> KeptRun:
-        """What the history knows of one run without opening its profile."""
+        """Return the summary of one run, without reading its profile."""
         self._check_number(run)
         found = self._store.read(lambda connection: rows.load_run(connection, run), None)
         if found is None:
@@ -91,7 +91,7 @@ class History:
         order: str = "created_at",
         reverse: bool = False,
     ) -> tuple[KeptRun, ...]:
-        """The runs that match, the newest or largest first; `reverse` for the oldest or smallest."""
+        """Return the matching runs, the newest or largest first; with `reverse`, the oldest or smallest first."""
         return self.search(filters, limit=limit, offset=offset, order=order, reverse=reverse).runs
 
     def search(
@@ -103,31 +103,31 @@ class History:
         order: str = "created_at",
         reverse: bool = False,
     ) -> FoundRuns:
-        """What `find` finds, and the numbers of the runs that match and are damaged."""
+        """Return what `find` returns, and the numbers of matching runs that are damaged."""
         query = queries.selection(filters, order, reverse, limit, offset)
         return self._store.read(lambda connection: rows.find(connection, query), FoundRuns(()))
 
     def count(self, filters: Filters = ALL) -> int:
-        """How many runs match."""
+        """Count the matching runs."""
         return self._store.read(lambda connection: rows.count_runs(connection, queries.count(filters)), 0)
 
     def trend(self, metric: str, filters: Filters = ALL, *, limit: int | None = None) -> Trend:
-        """A metric over time: a series for each request and device, at most `limit` of those with the newest runs."""
+        """Return a metric over time: a series for each request and device, at most `limit`, newest runs first."""
         if metric not in METRICS:
             raise RequestError(f"There is no trend of {metric!r}; there are {', '.join(METRICS)}.")
         nothing = Trend(metric, (), 0)
         return self._store.read(lambda connection: rows.trend(connection, metric, filters, limit), nothing)
 
     def tag(self, run: int, *tags: str) -> None:
-        """Put tags on a run."""
+        """Add tags to a run."""
         self._change_tags(run, rows.add_tags, tags)
 
     def untag(self, run: int, *tags: str) -> None:
-        """Take tags off a run; one that it does not have is no error."""
+        """Remove tags from a run; tags that it does not have are ignored."""
         self._change_tags(run, rows.remove_tags, tags)
 
     def export(self, path: str | Path, filters: Filters = ALL) -> int:
-        """Write the runs that match to a .csv or .parquet file, the oldest first; returns how many there were."""
+        """Write the matching runs to a .csv or .parquet file, oldest first; return how many there were."""
         from diffprof.record.history.export import check_path, write
 
         target = check_path(Path(path))
@@ -136,7 +136,7 @@ class History:
         return len(found)
 
     def repair(self, path: str | Path) -> RepairResult:
-        """Write a new history to a file, with every run of this one that can still be read."""
+        """Write a new history with every readable run of this one."""
         from diffprof.record.history.repair import repair
 
         return repair(self.path, Path(path))
@@ -149,7 +149,7 @@ class History:
         filters: Filters = ALL,
         dry_run: bool = False,
     ) -> PruneResult:
-        """Remove all but the newest `keep` of the runs that match, or those older than a date or age."""
+        """Remove all but the newest `keep` of the matching runs, or those older than a date or age."""
         query, nothing = self._outdated_runs(keep, older_than, filters), PruneResult(0, 0, 0)
         if dry_run:
             return self._store.read(lambda connection: rows.measure(connection, query), nothing)
@@ -192,7 +192,7 @@ class History:
         return found[0]
 
     def _check_number(self, run: int) -> None:
-        # SQLite cannot even be asked for a larger one.
+        # SQLite does not accept larger ones.
         if not 0 < run < 2**63:
             raise self._unknown_run(run)
 
@@ -209,5 +209,5 @@ def _check_tags(tags: Iterable[str]) -> list[str]:
 
 
 def default_path() -> Path:
-    """``$DIFFPROF_HISTORY``, else as the settings say, else a file in the platform's folder for data."""
+    """Return ``$DIFFPROF_HISTORY``, else the path in the settings, else a file in the platform's folder for data."""
     return config.HISTORY

@@ -1,4 +1,4 @@
-"""What the history returns about the runs that it keeps."""
+"""Records that the history returns about its runs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 
 @dataclass(frozen=True)
 class KeptRun:
-    """One kept run: the columns by which it is found. What was only counted has no device, time or peak."""
+    """The summary of one kept run. A run that was only counted has no device, time or peak."""
 
     id: int
     created_at: str
@@ -40,10 +40,10 @@ class KeptRun:
     diffusers: str
     transformers: str
     requested_steps: int | None = None
-    """Denoising steps as requested; None if the request does not say, or was kept by an older version."""
+    """Denoising steps as requested; None if the request does not give them, or was kept by an older version."""
     tags: tuple[str, ...] = ()
     picture: bool = False
-    """Whether an image is kept with it."""
+    """Whether an image is kept with the run."""
 
 
 # The fields that are columns of the table of runs.
@@ -56,15 +56,15 @@ class FoundRuns:
 
     runs: tuple[KeptRun, ...]
     damaged: tuple[int, ...] = ()
-    """Numbers of those that match, but whose row holds what no row should; `diffprof history repair` is for them."""
+    """Numbers of matching runs whose row is damaged; `diffprof history repair` can save them."""
 
 
 @dataclass(frozen=True)
 class Series:
-    """The runs of one request on one device, in the order of time."""
+    """The runs of one request on one device, in chronological order."""
 
     newest: KeptRun
-    """Says what they have in common."""
+    """The newest run, which describes what all have in common."""
     ids: tuple[int, ...]
     moments: tuple[str, ...]
     values: tuple[float, ...]
@@ -78,12 +78,12 @@ class Trend:
     series: tuple[Series, ...]
     """The one with the newest run first."""
     total: int
-    """How many series there are, beyond the limit too."""
+    """The number of series, including those beyond the limit."""
 
 
 @dataclass(frozen=True)
 class PruneResult:
-    """What was removed, or would be."""
+    """The runs that were removed, or would be."""
 
     runs: int
     size_bytes: int
@@ -93,12 +93,12 @@ class PruneResult:
 
 @dataclass(frozen=True)
 class RepairResult:
-    """What `History.repair` could save."""
+    """The result of `History.repair`."""
 
     saved: int
     lost: tuple[int, ...] = ()
     """Numbers of runs whose profile cannot be read."""
     redated: tuple[int, ...] = ()
-    """Numbers of runs whose time was lost: they have that of the run before."""
+    """Numbers of runs whose time was lost; they have the time of the previous run."""
     is_complete: bool = True
-    """Whether the tables could be read to their ends; where not, runs may be lost whose number is not known."""
+    """Whether the tables could be read to their ends; if not, runs with unknown numbers may be lost."""

@@ -20,16 +20,16 @@ from diffprof.record.history.summary import summary
 from diffprof.record.profile import Profile
 
 SQLITE_FAILURES = (sqlite3.Error, UnicodeDecodeError)
-"""The second where SQLite's message quotes bytes of the file that are no text."""
+"""UnicodeDecodeError, because SQLite's message may quote bytes of the file that are not text."""
 
 OLDEST = "1970-01-01T00:00:00.000000Z"
-"""The time of a run that lost its own, where there is none before it."""
+"""The time of a run that has lost its own, if no run precedes it."""
 
 
 def repair(damaged: Path, target: Path) -> RepairResult:
     """Write a new history with every run whose profile can be read, under its old number."""
     if target.exists():
-        raise RequestError(f"{target} is there already; name a new file for the repaired history.")
+        raise RequestError(f"{target} already exists; name a new file for the repaired history.")
     temporary = target.with_name(f".{target.name}.repairing")
     with _open(damaged) as connection:
         numbers, is_complete = _numbers(connection)
@@ -49,7 +49,7 @@ def repair(damaged: Path, target: Path) -> RepairResult:
 def _open(path: Path) -> Iterator[sqlite3.Connection]:
     if not path.is_file():
         raise RequestError(f"There is no history {path} to repair.")
-    # Nothing is written, not even beside it: as if nobody else used it, unless there is a log that belongs to it.
+    # Nothing is written, not even next to the file: it is opened as immutable, unless it has a log.
     has_log = path.with_name(f"{path.name}-wal").exists()
     address = f"{path.absolute().as_uri()}?mode=ro{'' if has_log else '&immutable=1'}"
     with contextlib.closing(sqlite3.connect(address, uri=True, isolation_level=None)) as connection:
@@ -59,23 +59,23 @@ def _open(path: Path) -> Iterator[sqlite3.Connection]:
         except SQLITE_FAILURES as error:
             raise FileFormatError(f"Nothing of {path} can be read as a history ({error}).") from error
         if not is_safe:
-            raise FileFormatError(f"{path} holds views or triggers, which no history does; nothing of it is read.")
+            raise FileFormatError(f"{path} has views or triggers, which no history has; it is not read.")
         yield connection
 
 
 def _numbers(connection: sqlite3.Connection) -> tuple[list[int], bool]:
-    """The numbers of all runs that are mentioned anywhere, and whether both tables could be read to their ends."""
+    """Return the numbers of all runs that occur anywhere, and whether both tables could be read to their ends."""
     found: set[int] = set()
     is_complete = True
     for table, column in (("runs", "id"), ("documents", "run")):
-        # From both ends: what lies behind a damaged page is reached from the other side.
+        # From both ends, because rows behind a damaged page can be read from the other side.
         ways = [_add_numbers(connection, found, table, column, way) for way in ("ASC", "DESC")]
         is_complete = is_complete and all(ways)
     return sorted(found), is_complete
 
 
 def _add_numbers(connection: sqlite3.Connection, found: set[int], table: str, column: str, way: str) -> bool:
-    """Add the numbers of a table as far as it can be read; whether that is to its end."""
+    """Add the numbers of a table as far as it can be read; return whether it could be read to its end."""
     try:
         for (number,) in connection.execute(f"SELECT {column} FROM {table} NOT INDEXED ORDER BY rowid {way}"):
             if isinstance(number, int) and number > 0:

@@ -1,4 +1,4 @@
-"""Whether a row of the table of runs holds what it should: a file from elsewhere may have anything in any column."""
+"""Check the rows of the table of runs: an untrusted file may have anything in any column."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ LARGEST = 10**60
 
 
 def kept_run(row: Sequence[Any]) -> KeptRun | None:
-    """The run that a row of `rows.RUN_COLUMNS` describes; None where the row is damaged."""
+    """Return the run of a row of `rows.RUN_COLUMNS`; None if the row is damaged."""
     *columns, tags, picture = row
     values = dict(zip(COLUMNS, columns, strict=True))
     if not is_whole(values) or not (tags is None or isinstance(tags, str)):
@@ -40,7 +40,7 @@ def kept_run(row: Sequence[Any]) -> KeptRun | None:
 
 
 def is_whole(values: Mapping[str, Any]) -> bool:
-    """Whether each column has a value that can be there."""
+    """Whether each column has a valid value."""
     return all(_fits(name, value) for name, value in values.items()) and is_moment(values["created_at"])
 
 
@@ -56,6 +56,6 @@ def _fits(name: str, value: Any) -> bool:
     if value is None:
         return name in OPTIONAL
     if name in WHOLE or name == "wall_seconds":
-        # What is larger than SQLite's integers is kept as the nearest fraction.
+        # Integers beyond SQLite's range are stored as floating-point numbers.
         return isinstance(value, int | float) and math.isfinite(value) and 0 <= value < LARGEST
     return isinstance(value, str)

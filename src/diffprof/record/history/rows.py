@@ -1,4 +1,4 @@
-"""The statements that read and change the tables, each on a connection inside a transaction."""
+"""Statements that read and change the tables; each runs on a connection inside a transaction."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from diffprof.record.history.filters import Filters, Query
 from diffprof.record.history.records import COLUMNS, FoundRuns, KeptRun, PruneResult, Series, Trend
 from diffprof.record.history.row_checks import kept_run
 
-# A row for each run: its tags in one text, as there are few of them.
+# One row for each run, with its tags in one string, because there are few of them.
 RUN_COLUMNS = (
     f"{', '.join(COLUMNS)}, (SELECT group_concat(tag, char(10)) FROM tags WHERE run = id), "
     "EXISTS (SELECT 1 FROM documents WHERE run = id AND picture IS NOT NULL)"
@@ -56,7 +56,7 @@ def count_runs(connection: sqlite3.Connection, query: Query) -> int:
 
 
 def find(connection: sqlite3.Connection, selection: Query) -> FoundRuns:
-    """The runs that were selected. Each is looked up by itself: what sorting had to carry along would slow it down."""
+    """Return the selected runs. Each is read separately, because sorting whole rows would be slower."""
     numbers = [run for (run,) in select(connection, selection)]
     found = {run: load_run(connection, run) for run in numbers}
     return FoundRuns(
@@ -66,13 +66,13 @@ def find(connection: sqlite3.Connection, selection: Query) -> FoundRuns:
 
 
 def load_run(connection: sqlite3.Connection, run: int) -> KeptRun | None:
-    """The run with this number; None where there is none, or its row is damaged."""
+    """Return the run with this number; None if there is none, or its row is damaged."""
     row = next(select(connection, Query(f"SELECT {RUN_COLUMNS} FROM runs WHERE id = ?", (run,))), None)
     return None if row is None else kept_run(row)
 
 
 def trend(connection: sqlite3.Connection, metric: str, filters: Filters, limit: int | None) -> Trend:
-    """How many series there are, and the points of the first `limit` of them."""
+    """Return the number of series, and the points of the first `limit` series."""
     found = list(select(connection, queries.series(metric, filters)))
     series = (_series(connection, metric, filters, *one) for one in found[:limit])
     return Trend(metric, tuple(one for one in series if one is not None), len(found))
@@ -81,9 +81,9 @@ def trend(connection: sqlite3.Connection, metric: str, filters: Filters, limit: 
 def _series(
     connection: sqlite3.Connection, metric: str, filters: Filters, request: str, device: str | None
 ) -> Series | None:
-    """The points of one series; None where the rows of all its runs are damaged."""
+    """Return the points of one series; None if the rows of all its runs are damaged."""
     points = list(select(connection, queries.points(metric, filters, request, device)))
-    # The newest that is whole says what they have in common.
+    # The newest intact run describes what all have in common.
     newest = next((run for point in reversed(points) if (run := load_run(connection, point[0])) is not None), None)
     if newest is None:
         return None
@@ -92,7 +92,7 @@ def _series(
 
 
 def measure(connection: sqlite3.Connection, outdated: Query) -> PruneResult:
-    """What `remove` would remove."""
+    """Return what `remove` would remove."""
     sizes = Query(
         "SELECT count(*), coalesce(sum(length(profile) + coalesce(length(picture), 0)), 0) FROM documents "
         f"WHERE run IN ({outdated.sql})",
@@ -103,7 +103,7 @@ def measure(connection: sqlite3.Connection, outdated: Query) -> PruneResult:
 
 
 def remove(connection: sqlite3.Connection, outdated: Query) -> PruneResult:
-    """Remove the runs and all that belongs to them."""
+    """Remove the runs and all their data."""
     gone = measure(connection, outdated)
     connection.execute(f"DELETE FROM runs WHERE id IN ({outdated.sql})", outdated.values)
     return gone

@@ -7,11 +7,11 @@ import sqlite3
 from collections.abc import Callable
 from functools import lru_cache
 
-# In the file's header ("dprf"): tells a history from the SQLite file of any other program.
+# In the file's header ("dprf"): distinguishes a history from the SQLite files of other programs.
 APPLICATION_ID = 0x64707266
 
-# `runs` has the columns to search by; the whole profiles are large, and lie apart from them in `documents`. Indexes
-# that end in created_at answer "the newest of these" without sorting. `runs_by_series` covers all that a trend reads.
+# `runs` has the columns to search by; the large profiles are in `documents`. Indexes that end in created_at answer "the
+# newest of these" without sorting. `runs_by_series` covers all that a trend reads.
 _FIRST = """
 CREATE TABLE runs (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -66,7 +66,7 @@ CREATE INDEX runs_by_series
 
 
 def _create_tables(connection: sqlite3.Connection) -> None:
-    # Not executescript, which ends the transaction that all of this has to happen in.
+    # Not executescript, which would end the surrounding transaction.
     for statement in _FIRST.split(";"):
         connection.execute(statement)
 
@@ -78,18 +78,18 @@ def _add_requested_steps(connection: sqlite3.Connection) -> None:
     connection.execute("ALTER TABLE runs ADD COLUMN requested_steps INTEGER")
 
 
-# Each turns the tables of one version into those of the next. 1: the first. 2: the steps that were requested, which
-# are not always those that were executed; unknown of runs that were kept before.
+# Each migrates the tables of one version to the next. 1: the first version. 2: the requested steps, which are not
+# always the executed ones; unknown for older runs.
 MIGRATIONS: tuple[Migration, ...] = (_create_tables, _add_requested_steps)
 
 
 def version_of(connection: sqlite3.Connection) -> int:
-    """The version of the tables; 0 where there are none yet."""
+    """Return the version of the tables; 0 if there are none yet."""
     return int(connection.execute("PRAGMA user_version").fetchone()[0])
 
 
 def application_of(connection: sqlite3.Connection) -> int:
-    """The application that the file says it belongs to."""
+    """Return the application ID of the file."""
     return int(connection.execute("PRAGMA application_id").fetchone()[0])
 
 
@@ -98,19 +98,19 @@ def tables_in(connection: sqlite3.Connection) -> int:
 
 
 def has_work_of_others(connection: sqlite3.Connection) -> bool:
-    """Whether reading or writing would do more than that: views, triggers and virtual tables are others' code."""
+    """Whether the file has views, triggers or virtual tables, which would execute foreign code."""
     sql = "SELECT count(*) FROM sqlite_master WHERE type IN ('view', 'trigger') OR sql LIKE 'CREATE VIRTUAL%'"
     return bool(connection.execute(sql).fetchone()[0])
 
 
 def has_our_tables(connection: sqlite3.Connection) -> bool:
-    """Whether the tables are those that the migrations make: others may hold rules and computed columns."""
+    """Whether the tables are those of the migrations; others may have constraints and computed columns."""
     return _tables(connection) == _tables_of_version(version_of(connection))
 
 
 def _tables(connection: sqlite3.Connection) -> dict[str, str]:
     found = connection.execute("SELECT name, sql FROM sqlite_master WHERE name IN ('runs', 'documents', 'tags')")
-    # Versions of SQLite differ in the blanks that they leave.
+    # Versions of SQLite differ in whitespace.
     return {str(name): "".join(str(sql).split()) for name, sql in found}
 
 
@@ -123,9 +123,9 @@ def _tables_of_version(version: int) -> dict[str, str]:
 
 
 def migrate(connection: sqlite3.Connection, migrations: tuple[Migration, ...]) -> None:
-    """Apply the migrations that are missing, inside the caller's transaction: all of them or none."""
+    """Apply the missing migrations inside the caller's transaction: all of them or none."""
     if version_of(connection) >= len(migrations):
-        return  # another process was quicker
+        return  # another process was faster
     connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
     for apply in migrations[version_of(connection) :]:
         apply(connection)

@@ -1,7 +1,7 @@
 """The SQLite file of a history: shared by many processes, and never half-written.
 
-Each transaction has a connection of its own, so that threads need not share one, and a process that is killed leaves
-nothing but a transaction that was never committed.
+Each transaction has its own connection, so that threads need not share one, and a killed process leaves nothing but an
+uncommitted transaction.
 """
 
 from __future__ import annotations
@@ -28,28 +28,28 @@ _REPAIR = "`diffprof history repair FILE` writes a copy of what can be read, or 
 
 
 class Store:
-    """A history's file, which is created by the first write."""
+    """The file of a history, which is created by the first write."""
 
     def __init__(self, path: Path, timeout_seconds: float = TIMEOUT_SECONDS) -> None:
         self.path = path
         self._timeout = timeout_seconds
 
     def write(self, work: Work[_Result]) -> _Result:
-        """Do the work in an exclusive write transaction; an error rolls it back."""
+        """Execute the work in an exclusive write transaction; an error rolls it back."""
         return self._retry(lambda: self._write(work))
 
     def read(self, work: Work[_Result], nothing: _Result) -> _Result:
-        """Do the work on one state of the store; `nothing` is the answer where there is no store yet."""
+        """Execute the work on one state of the store; return `nothing` if there is no store yet."""
         if self.is_new():
             return nothing
         return self._retry(lambda: self._read(work))
 
     def shrink(self) -> None:
-        """Shrink the file by what was removed from it."""
+        """Free the space of removed runs."""
 
         def vacuum() -> None:
             with self._open("rw") as connection:
-                # Not execute, which gives back one page and takes this for all.
+                # Not execute, which would free only one page.
                 connection.executescript("PRAGMA incremental_vacuum")
 
         self._retry(vacuum)
@@ -58,7 +58,7 @@ class Store:
         if self.is_new():
             self.path.parent.mkdir(parents=True, exist_ok=True)
         with self._open("rwc") as connection:
-            # With a write-ahead log, readers never wait for a writer, nor it for them.
+            # With a write-ahead log, readers and writers do not wait for each other.
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA foreign_keys = ON")
             with _transaction(connection, "IMMEDIATE"):
@@ -68,8 +68,8 @@ class Store:
         try:
             return self._read_as("rw", work)
         except sqlite3.OperationalError as error:
-            # Reading needs files next to the database, which cannot be created in a write-protected folder. Where no
-            # writer left a log behind, the database file is complete without them.
+            # Reading needs files next to the database, which cannot be created in a write-protected folder. If no
+            # writer has left a log, the database file is complete without them.
             if not _is_protected(error) or self._has_log():
                 raise
             return self._read_as("ro&immutable=1", work)
@@ -82,7 +82,7 @@ class Store:
 
     @contextlib.contextmanager
     def _open(self, mode: str) -> Iterator[sqlite3.Connection]:
-        """A connection to tables of this version."""
+        """Open a connection to tables of this version."""
         with contextlib.closing(self._connect(mode)) as connection:
             self._check_owner(connection)
             if schema.version_of(connection) < len(schema.MIGRATIONS):
@@ -91,21 +91,21 @@ class Store:
 
     def _connect(self, mode: str) -> sqlite3.Connection:
         address = f"{self.path.absolute().as_uri()}?mode={mode}"
-        # Transactions are begun and ended explicitly here, not by the sqlite3 module.
+        # Transactions are started and ended explicitly, not by the sqlite3 module.
         connection = sqlite3.connect(address, uri=True, timeout=self._timeout, isolation_level=None)
-        # A text that is damaged must not hide the others.
+        # A damaged text must not hide the others.
         connection.text_factory = lambda text: text.decode("utf-8", "replace")
         return connection
 
     def _migrate(self, connection: sqlite3.Connection) -> None:
-        # Only has an effect before the first table exists; it lets the file shrink without a full VACUUM.
+        # Only effective before the first table exists; it lets the file shrink without a full VACUUM.
         connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
         with _transaction(connection, "IMMEDIATE"):
             schema.migrate(connection, schema.MIGRATIONS)
 
     def _check_owner(self, connection: sqlite3.Connection) -> None:
         """Refuse the file of another program, or of a newer diffprof, before anything is changed."""
-        # In one transaction: another process may be making the tables just now.
+        # In one transaction, because another process may be creating the tables.
         with _transaction(connection, "DEFERRED"):
             tables, application = schema.tables_in(connection), schema.application_of(connection)
             version, known = schema.version_of(connection), len(schema.MIGRATIONS)
@@ -119,12 +119,12 @@ class Store:
                 f"The history {self.path} has version {version}, this diffprof reads up to {known}; upgrade diffprof."
             )
         if not is_ours:
-            raise FileFormatError(f"The tables of the history {self.path} are not as diffprof makes them; {_REPAIR}.")
+            raise FileFormatError(f"The tables of the history {self.path} are not those of diffprof; {_REPAIR}.")
 
     def is_new(self) -> bool:
         """Whether nothing was ever written.
 
-        The file is not opened for that: closing it again would take away the locks of this process's own connections.
+        The file is not opened for this, because closing it would release the locks of this process's other connections.
         """
         try:
             status = self.path.stat()
@@ -135,7 +135,7 @@ class Store:
         if not stat.S_ISREG(status.st_mode):
             raise RequestError(f"The history {self.path} is not a file; {_ELSEWHERE}.")
         if status.st_size == 1:
-            # SQLite takes it for an empty one.
+            # SQLite treats it as an empty database.
             raise self._foreign_file_error()
         return status.st_size == 0
 
@@ -149,31 +149,31 @@ class Store:
     def _retry(self, attempt: Callable[[], _Result]) -> _Result:
         """Try again while other processes hold the file, until the timeout.
 
-        SQLite itself waits where it can, but not while a file is created, recovered or changes its journal mode.
+        SQLite waits by itself, but not while a file is created, recovered or changes its journal mode.
         """
         deadline = time.monotonic() + self._timeout
         while True:
             try:
                 return attempt()
             except sqlite3.DatabaseError as error:
-                # Its subclasses but one are mistakes in a statement, unless the file is damaged.
+                # All but one of its subclasses are errors in a statement, unless the file is damaged.
                 is_of_file = type(error) in (sqlite3.DatabaseError, sqlite3.OperationalError)
                 if not is_of_file and self._is_whole():
                     raise
                 if not _is_busy(error) or time.monotonic() >= deadline:
                     raise self._explain(error) from error
             except UnicodeDecodeError as error:
-                # SQLite quotes what is damaged, and the sqlite3 module cannot read that as a text.
+                # SQLite's message quotes damaged bytes, which the sqlite3 module cannot decode.
                 raise self._damage("its content is not text") from error
             except OSError as error:
                 raise RequestError(f"Cannot write the history {self.path}: {error.strerror or error}.") from error
             time.sleep(_PAUSE_SECONDS * (0.5 + random.random()))
 
     def _explain(self, error: sqlite3.DatabaseError) -> DiffprofError:
-        """The error as a sentence. Python 3.10 has no error codes: SQLite's message is all there is."""
+        """Convert the error to a sentence. Python 3.10 has no error codes, only SQLite's message."""
         message = str(error)
         if _is_busy(error):
-            return RequestError(f"The history {self.path} is locked by another process; try again when it has ended.")
+            return RequestError(f"The history {self.path} is locked by another process; try again later.")
         if _is_protected(error):
             return RequestError(f"The history {self.path} is write-protected; {_ELSEWHERE}.")
         if "not a database" in message:
@@ -203,7 +203,7 @@ def _transaction(connection: sqlite3.Connection, kind: str) -> Iterator[None]:
         yield
         connection.execute("COMMIT")
     except BaseException:
-        # Also after Ctrl-C. SQLite may have undone it already, as it does when the disk is full.
+        # Even after Ctrl-C. SQLite may already have rolled back, for example because the disk is full.
         if connection.in_transaction:
             connection.execute("ROLLBACK")
         raise

@@ -1,4 +1,4 @@
-"""The columns by which a kept profile is found."""
+"""The columns by which kept profiles are searched."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from diffprof.record.measured import Iteration, Measured
 from diffprof.record.profile import Profile
 from diffprof.record.recorded_request import RecordedRequest
 
-# SQLite's integers end here; what is larger is found by its nearest fraction, and exact in the profile itself.
+# SQLite's largest integer; larger numbers are stored as floating-point numbers, and exactly in the profile.
 _LARGEST = 2**63 - 1
 
 _PROMPT = re.compile(r"(negative_)?prompt(_\d+)?")
 
 
 def summary(profile: Profile) -> dict[str, Any]:
-    """The columns of the table of runs that come from the profile."""
+    """Return the columns of the table of runs that come from the profile."""
     request, measured = profile.request, profile.measured
     values: dict[str, Any] = {
         "model": request.model,
@@ -49,9 +49,9 @@ def summary(profile: Profile) -> dict[str, Any]:
 
 
 def digest(request: RecordedRequest) -> str:
-    """The same for all requests for the same work, however they were written.
+    """Return a digest that is equal for all requests for the same work.
 
-    The text of prompts and the seed are left out: other images, the same work.
+    The seed and the text of prompts are left out, because they change the image but not the work.
     """
     values = {**request.arguments, **request.defaults}
     facts = {
@@ -66,7 +66,7 @@ def digest(request: RecordedRequest) -> str:
 
 
 def wall_seconds(measured: Measured) -> float | None:
-    """The median of the timed iterations: device time if every one has it, else host time."""
+    """Return the median of the timed iterations: device time if all of them have it, else host time."""
     walls = [iteration.wall for iteration in measured.timed]
     on_device = [wall.device_ns for wall in walls if wall.device_ns is not None]
     times = on_device if len(on_device) == len(walls) else [wall.host_ns for wall in walls]
@@ -74,7 +74,7 @@ def wall_seconds(measured: Measured) -> float | None:
 
 
 def peak_memory_bytes(measured: Measured) -> int | None:
-    """Over all iterations but traced ones: a trace takes memory itself."""
+    """Return the peak over all iterations except traced ones, because a trace takes memory itself."""
     whole = [iteration for iteration in measured.iterations if not iteration.traced]
     on_device = [number for iteration in whole for number in _device_bytes(iteration)]
     of_process = [number for iteration in whole for number in _process_bytes(iteration, measured)]
@@ -83,7 +83,7 @@ def peak_memory_bytes(measured: Measured) -> int | None:
 
 def _device_bytes(iteration: Iteration) -> Iterator[int]:
     points = iteration.memory
-    # The first point's peak is that of the time before the iteration.
+    # The peak at the first point belongs to the time before the iteration.
     numbers = [point.allocated_bytes for point in points] + [point.peak_allocated_bytes for point in points[1:]]
     return (number for number in numbers if number is not None)
 
@@ -91,7 +91,7 @@ def _device_bytes(iteration: Iteration) -> Iterator[int]:
 def _process_bytes(iteration: Iteration, measured: Measured) -> Iterator[int]:
     points = iteration.memory
     yield from (point.rss_bytes for point in points)
-    # The process's own peak says something about this time only where it rose in it.
+    # The peak of the process belongs to this iteration only if it rose during it.
     for earlier, later in pairwise(points):
         if later.peak_rss_bytes > earlier.peak_rss_bytes:
             yield later.peak_rss_bytes
@@ -107,7 +107,7 @@ def _dtype(profile: Profile) -> str | None:
 
 
 def _search_text(profile: Profile) -> str:
-    """What a search looks through: names and prompts, in lower case."""
+    """Return the text to search in: names and prompts, in lower case."""
     request = profile.request
     device = [profile.measured.device.name, profile.measured.device.kind] if profile.measured else []
     given = [value for name, value in request.arguments.items() if _PROMPT.fullmatch(name)]
@@ -117,7 +117,7 @@ def _search_text(profile: Profile) -> str:
 
 
 def _without_prompt_text(name: str, value: Any) -> Any:
-    """Whether there is a prompt and how many there are matters; their text does not."""
+    """Replace the text of prompts: only their number matters."""
     if not _PROMPT.fullmatch(name):
         return value
     if isinstance(value, list | tuple):
