@@ -11,7 +11,7 @@ from diffprof.counting.dry_run import _DryRun
 from tests.runtime.instrumentation.cached_runs import CASES
 from tests.small_pipelines import SMALL_PIPELINES
 
-SMALL = SMALL_PIPELINES["stable-diffusion"]
+SMALL, WITH_CALLBACKS = SMALL_PIPELINES["dit"], SMALL_PIPELINES["stable-diffusion"]
 
 
 @pytest.fixture
@@ -29,19 +29,20 @@ def dry_runs(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def measure(pipeline: Any, **arguments: Any) -> diffprof.Profile:
-    return diffprof.measure(pipeline, warmup=1, iterations=1, sample_hz=0, **SMALL.arguments(), **arguments).profile
+    return diffprof.measure(pipeline, warmup=1, iterations=1, sample_hz=0, **arguments).profile
 
 
 def test_a_measured_call_is_dry_run_once(dry_runs: list[str]) -> None:
     pipeline = SMALL.build()
-    measured = measure(pipeline)
+    measured = measure(pipeline, **SMALL.arguments())
     assert len(dry_runs) == 1
     counted = diffprof.profile(pipeline, **SMALL.arguments())
     assert (measured.total, measured.steps, measured.calls) == (counted.total, counted.steps, counted.calls)
 
 
 def test_a_callback_that_changes_nothing_needs_no_second_dry_run(dry_runs: list[str]) -> None:
-    measure(SMALL.build(), callback_on_step_end=lambda pipe, step, timestep, values: {})
+    arguments = {**WITH_CALLBACKS.arguments(), "callback_on_step_end": lambda pipe, step, timestep, values: {}}
+    measure(WITH_CALLBACKS.build(), **arguments)
     assert len(dry_runs) == 1
 
 
@@ -50,7 +51,7 @@ def test_a_callback_that_changes_something_does(dry_runs: list[str]) -> None:
         pipe._guidance_rescale = 0.5
         return {}
 
-    measure(SMALL.build(), callback_on_step_end=rescale_guidance)
+    measure(WITH_CALLBACKS.build(), callback_on_step_end=rescale_guidance, **WITH_CALLBACKS.arguments())
     assert len(dry_runs) == 2
 
 

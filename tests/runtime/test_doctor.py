@@ -17,7 +17,7 @@ NEEDS_A_GPU = {
 }  # fmt: skip
 
 
-CHEAP = NEEDS_A_GPU | {"counts", "generator", "random_state", "freed", "layers"}
+CHEAP = NEEDS_A_GPU | {"counts", "freed"}
 
 
 @pytest.mark.parametrize(

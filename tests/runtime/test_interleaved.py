@@ -15,7 +15,7 @@ from diffprof.record.profile import Profile
 from diffprof.runtime.instrumentation import iteration_recorder
 from tests.small_pipelines import SMALL_PIPELINES
 
-SMALL = SMALL_PIPELINES["stable-diffusion"]
+SMALL = SMALL_PIPELINES["dit"]
 
 
 def measure_pipelines(count: int, iterations: int = 3) -> tuple[Profile, ...]:

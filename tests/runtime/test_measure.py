@@ -16,7 +16,7 @@ from diffprof.record.measured import SystemPoint
 from diffprof.runtime.instrumentation.system_sampler import SystemSampler
 from tests.small_pipelines import SMALL_PIPELINES
 
-SMALL = SMALL_PIPELINES["stable-diffusion"]
+SMALL, SMALLER = SMALL_PIPELINES["stable-diffusion"], SMALL_PIPELINES["dit"]
 PATIENCE_SECONDS = 60
 """After that something hangs; no test waits that long."""
 
@@ -31,9 +31,9 @@ def test_a_run_reads_as_a_report(tmp_path: Path) -> None:
 
 
 def test_measuring_records_what_the_user_runs_and_returns_its_result() -> None:
-    pipeline: Any = SMALL.build()
+    pipeline: Any = SMALLER.build()
     with diffprof.measuring(pipeline) as run:
-        image = pipeline(**SMALL.arguments()).images[0]
+        image = pipeline(**SMALLER.arguments()).images[0]
     assert image is not None
     assert run.profile.measured is not None
     assert not run.profile.measured.repeated
@@ -41,13 +41,13 @@ def test_measuring_records_what_the_user_runs_and_returns_its_result() -> None:
 
 
 def test_measuring_twice_at_once_is_rejected_with_a_message() -> None:
-    pipeline: Any = SMALL.build()
+    pipeline: Any = SMALLER.build()
     with diffprof.measuring(pipeline), pytest.raises(RequestError, match="is being measured already; use the run"):
-        diffprof.measure(pipeline, **SMALL.arguments())
+        diffprof.measure(pipeline, **SMALLER.arguments())
 
 
 def test_without_a_call_there_is_nothing_to_show() -> None:
-    with diffprof.measuring(SMALL.build()) as run:
+    with diffprof.measuring(SMALLER.build()) as run:
         pass
     assert str(run) == "nothing was measured"
     with pytest.raises(RequestError, match="the pipeline was not called"):
@@ -81,12 +81,11 @@ def test_the_machine_is_sampled_during_the_measurement(monkeypatch: pytest.Monke
 
 
 def test_a_run_does_not_keep_the_pipeline_alive() -> None:
-    small = SMALL_PIPELINES["stable-diffusion"]
-    pipeline: Any = small.build()
-    run = diffprof.measure(pipeline, warmup=0, iterations=1, **small.arguments())
+    pipeline: Any = SMALLER.build()
+    run = diffprof.measure(pipeline, warmup=0, iterations=1, **SMALLER.arguments())
     with diffprof.measuring(pipeline) as other:
-        pipeline(**small.arguments())
-    weights = weakref.ref(pipeline.unet)
+        pipeline(**SMALLER.arguments())
+    weights = weakref.ref(pipeline.transformer)
     del pipeline
     gc.collect()
     assert weights() is None

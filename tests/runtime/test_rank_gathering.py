@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 
 import pytest
@@ -13,25 +12,26 @@ from diffprof.record.profile import Profile
 from diffprof.render.run_console import run_text
 from diffprof.render.table_names import RunTable
 from diffprof.runtime.rank_gathering import gather_ranks
-from tests.children import run_child
+from tests.pipelines.loadable import saved_with_weights
+from tests.runtime.torchrun import run_on_two_ranks
 from tests.sample_profiles import measured_profile
 
 CALL = ["--height", "8", "--width", "8", "--steps", "2", "--set", "max_sequence_length=24"]
-PATIENCE = 600
-ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
 def merged(tmp_path_factory: pytest.TempPathFactory) -> tuple[Profile, Path]:
     """The one profile of two ranks, and the folder that they wrote into."""
     folder = tmp_path_factory.mktemp("ranks")
-    command = ["run", folder / "tiny", *CALL, "--parallel", "ulysses=2", "--iterations", "1", "--warmup", "0"]
-    ended = run_child(
-        "-W", "ignore", "-m", "tests.runtime.torchrun", *command,
-        "--sample-hz", "0", "--seed", "1", "--device", "cpu", "-o", folder / "out", "--json",
-        cwd=ROOT, env={**os.environ, "OMP_NUM_THREADS": "1"}, timeout=PATIENCE,
+    saved_with_weights("flux", folder / "tiny")
+    outputs = run_on_two_ranks(
+        ["run", str(folder / "tiny"), *CALL, "--parallel", "ulysses=2", "--iterations", "1", "--warmup", "0",
+         "--sample-hz", "0", "--seed", "1", "--device", "cpu", "-o", str(folder / "out"), "--json"],
+        folder / "logs",
     )  # fmt: skip
-    json.loads(ended.stdout)  # of one process: two would print two
+    first, second = outputs
+    json.loads(first)
+    assert not second
     return diffprof.load(folder / "out" / "profiling_report.json"), folder / "out"
 
 

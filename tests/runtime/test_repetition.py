@@ -19,7 +19,7 @@ from tests.small_pipelines import SMALL_PIPELINES
 
 
 def test_warm_ups_are_marked_and_kept_apart() -> None:
-    small = SMALL_PIPELINES["stable-diffusion"]
+    small = SMALL_PIPELINES["dit"]
     run = diffprof.measure(small.build(), warmup=2, iterations=3, sample_hz=0, **small.arguments())
     measured = run.profile.measured
     assert measured is not None
@@ -53,7 +53,7 @@ def test_every_iteration_generates_the_same_image_and_random_states_are_restored
 
 
 def test_progress_bars_of_the_pipeline_are_silent_and_as_before_afterwards(capsys: pytest.CaptureFixture[str]) -> None:
-    small = SMALL_PIPELINES["stable-diffusion"]
+    small = SMALL_PIPELINES["dit"]
     pipeline: Any = small.build()
     pipeline.set_progress_bar_config(desc="denoising")
     diffprof.measure(pipeline, warmup=0, iterations=1, sample_hz=0, **small.arguments())
@@ -152,7 +152,7 @@ def test_a_trace_with_unreadable_names_is_kept_and_noted(tmp_path: Path, monkeyp
         Path(path).write_bytes(b'{"traceEvents": [{"name": "\xff"}]}')
 
     monkeypatch.setattr(torch.profiler.profile, "export_chrome_trace", export)
-    small = SMALL_PIPELINES["stable-diffusion"]
+    small = SMALL_PIPELINES["dit"]
     with pytest.warns(TraceWarning, match="not valid UTF-8"):
         run = diffprof.measure(small.build(), warmup=0, iterations=1, sample_hz=0, trace=tmp_path, **small.arguments())
     assert run.trace is not None and run.trace.repaired
@@ -161,7 +161,7 @@ def test_a_trace_with_unreadable_names_is_kept_and_noted(tmp_path: Path, monkeyp
 
 
 def test_a_trace_that_cannot_be_written_costs_nothing_but_the_trace(tmp_path: Path) -> None:
-    small = SMALL_PIPELINES["stable-diffusion"]
+    small = SMALL_PIPELINES["dit"]
     (tmp_path / "file").write_text("")
     with pytest.warns(UserWarning, match="not a folder"):
         run = diffprof.measure(
@@ -174,10 +174,10 @@ def test_a_trace_that_cannot_be_written_costs_nothing_but_the_trace(tmp_path: Pa
 
 
 def test_compiled_code_that_captures_cuda_graphs_gets_three_warm_ups() -> None:
-    pipeline: Any = SMALL_PIPELINES["stable-diffusion"].build()
+    pipeline: Any = SMALL_PIPELINES["dit"].build()
     assert warmups_for(pipeline, 1) == 1
     pipeline.vae.decoder = torch.compile(pipeline.vae.decoder, mode="reduce-overhead")
     assert [warmups_for(pipeline, number) for number in (0, 1, 5)] == [0, 3, 5]
-    pipeline = SMALL_PIPELINES["stable-diffusion"].build()
-    pipeline.unet.compile(mode="reduce-overhead")
+    pipeline = SMALL_PIPELINES["dit"].build()
+    pipeline.transformer.compile(mode="reduce-overhead")
     assert warmups_for(pipeline, 1) == 3

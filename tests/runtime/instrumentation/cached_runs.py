@@ -141,6 +141,11 @@ CASES = {
     "texts": Case(NUCLEUS, _texts, 4, {"TextKVCache": "....HHHHHHHHHHHH"}),
 }
 
+ONE_OF_EACH_KIND = (
+    *("first block, all fits", "attention broadcast", "faster cache"),
+    *("taylor seer", "magnitudes", "sea", "texts"),
+)
+
 BY_VALUES = {
     # What is decided depends on the random weights: some of each, and no telling where.
     "first block": Case(FLUX, _first_block(0.5), 8, {}),

@@ -13,6 +13,7 @@ from tests.extensive import split_cases
 from tests.runtime.instrumentation.cached_runs import (
     BY_VALUES,
     CASES,
+    ONE_OF_EACH_KIND,
     counted_run,
     monitored_calls,
     run_of,
@@ -20,13 +21,13 @@ from tests.runtime.instrumentation.cached_runs import (
 )
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", split_cases(CASES, always=ONE_OF_EACH_KIND))
 def test_each_decision_equals_the_expected_one(name: str) -> None:
     _, events, _ = run_of(name)
     assert written(events) == CASES[name].decisions
 
 
-@pytest.mark.parametrize("name", BY_VALUES)
+@pytest.mark.parametrize("name", split_cases(BY_VALUES, always=("first block",)))
 def test_a_cache_that_compares_tensors_decides_both_ways_here(name: str) -> None:
     """Else the tests with it would show less than they seem to."""
     _, events, _ = run_of(f"{name}, by values")
