@@ -95,6 +95,6 @@ def test_a_stand_in_by_facts_frames_and_pads_a_text_as_the_tokenizer_does(make: 
 
 
 def test_a_model_of_the_catalogue_needs_no_entry() -> None:
-    with pytest.raises(RequestError, match="sdxl is in the catalogue already"):
+    with pytest.raises(RequestError, match="sdxl is already in the catalogue"):
         describe_source("sdxl", "mine")
     assert catalogue.find("sdxl") is not None

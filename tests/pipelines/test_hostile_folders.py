@@ -75,7 +75,7 @@ def fixed_length(folder: Path) -> None:
         (with_class("text_encoder", "a" * 5000), "with 5,000 characters"),
         (with_class("unet", "UNet2DConditionModel", "a" * 5000), "with 5,000 characters"),
         (setting("model_index.json", "a" * 5000, ["diffusers", "UNet2DModel"]), "with 5,000 characters"),
-        (setting("unet/config.json", "act_fn", "\ud800"), "half of a character"),
+        (setting("unet/config.json", "act_fn", "\ud800"), "lone surrogate"),
         (with_class("scheduler", "RePaintScheduler", "diffusers"), "StableDiffusionPipeline"),
         (with_class("scheduler", "DEISMultistepScheduler", "diffusers"), ""),
     ],

@@ -1,1 +1,1 @@
-"""Opening a pipeline from the catalogue, a folder or the hub: configuration only, no weights, no foreign code."""
+"""Open a pipeline from the catalogue, a folder or the hub, without weights or foreign code, or load it with weights."""

@@ -1,4 +1,4 @@
-"""The call arguments of a pipeline: which it has, which it needs, and stand-ins for those that were not given."""
+"""The call arguments of a pipeline: which it has, which it needs, and stand-ins for missing ones."""
 
 from __future__ import annotations
 
@@ -33,19 +33,19 @@ from diffprof.settings.limits import CALL_NUMBERS, OTHER_NAMES, SHORT_NAMES
 
 @dataclass(frozen=True)
 class CallArguments:
-    """What the pipeline is called with."""
+    """The arguments of a call."""
 
     given: Mapping[str, Any]
     stand_ins: Mapping[str, Any]
-    """Needed and not given."""
+    """Required arguments that were not given."""
     on_refusal: tuple[str, ...]
-    """What the call may be made without, may not work without, and has a stand-in; in the order to try them in."""
+    """Optional arguments without which the call may fail, and that have stand-ins; in the order to try them."""
     defaults: Mapping[str, Any]
-    """The pipeline's own defaults of all other arguments."""
+    """The pipeline's defaults of all other arguments."""
 
 
 def call_arguments(pipeline: Any, requested: Mapping[str, Any], needed: Mapping[str, Any]) -> CallArguments:
-    """Check the requested arguments against the pipeline's call and add what it needs besides them."""
+    """Check the requested arguments against the pipeline's call, and add what it also needs."""
     parameters = call_parameters(pipeline)
     given = _rename_arguments(type(pipeline).__name__, parameters, requested)
     _check_numbers(given)
@@ -66,7 +66,7 @@ def call_arguments(pipeline: Any, requested: Mapping[str, Any], needed: Mapping[
 def _needed_inputs(
     pipeline: Any, missing: Mapping[str, inspect.Parameter], given: Mapping[str, Any], needed: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Stand-ins for what the call cannot be made without."""
+    """Return stand-ins for required arguments."""
     stand_ins = {
         name: stand_in(pipeline, name, given) if value is STAND_IN else value
         for name, value in needed.items()
@@ -88,25 +88,25 @@ def _settings_for_counting(
     missing: Mapping[str, inspect.Parameter],
     given: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """Values for arguments whose defaults would cost memory, need a package, or depend on weights."""
+    """Return values for arguments whose defaults would take memory, need a package, or depend on weights."""
     settings: dict[str, Any] = {}
     is_video = _has_any(parameters, ("num_frames", "video_length"))
     if "output_type" in missing and (is_video or _is_large(pipeline, given)):
-        settings["output_type"] = "pt"  # the output stays a tensor: images of it would only take memory
+        settings["output_type"] = "pt"  # the output stays a tensor: converting it to images would only take memory
     if "image_crf" in missing and not is_installed("av"):
-        settings["image_crf"] = 0  # LTX-2 would compress its image with PyAV first; nothing that is counted
+        settings["image_crf"] = 0  # LTX-2 would first compress its image with PyAV, which is not counted
     if "enable_prompt_rewrite" in missing:
-        settings["enable_prompt_rewrite"] = False  # LongCat: how long the text model writes depends on its weights
+        settings["enable_prompt_rewrite"] = False  # LongCat: the length of the rewritten prompt depends on weights
     skips = "clip_skip" in missing and missing["clip_skip"].default
     if skips and not hasattr(getattr(pipeline, "text_encoder", None), "text_model"):
-        settings["clip_skip"] = None  # I2VGen-XL takes the layer before the last, where transformers keeps it no more
+        settings["clip_skip"] = None  # I2VGen-XL uses the layer before the last, which transformers no longer returns
     return settings
 
 
 def _settings_by_steps(
     parameters: Mapping[str, inspect.Parameter], missing: Mapping[str, inspect.Parameter], given: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Values for arguments whose defaults do not fit the number of steps."""
+    """Return values for arguments whose defaults do not fit the number of steps."""
     steps, strength = given.get("num_inference_steps"), getattr(missing.get("strength"), "default", None)
     settings: dict[str, Any] = {}
     if isinstance(steps, int) and isinstance(strength, float) and (least := least_strength(steps, strength)):
@@ -115,7 +115,7 @@ def _settings_by_steps(
 
 
 def _inputs_to_try(missing: Mapping[str, inspect.Parameter]) -> list[str]:
-    """Inputs that the call may be made without and may not work without, the common ones first."""
+    """Return the optional inputs without which the call may fail, common ones first."""
     common = [name for name in OPTIONAL_INPUTS if name in missing]
     absent = [name for name, parameter in missing.items() if parameter.default is None and is_optional_input(name)]
     switches = [name for name in ("output_type", "use_resolution_binning") if name in missing]
@@ -123,7 +123,7 @@ def _inputs_to_try(missing: Mapping[str, inspect.Parameter]) -> list[str]:
 
 
 def _steps_of_motion(missing: Mapping[str, inspect.Parameter], steps: Any) -> dict[str, int]:
-    """The steps between which Text2Video-Zero moves its frames, if the default ones are not among those requested."""
+    """Return the steps between which Text2Video-Zero moves its frames, if the defaults exceed the requested steps."""
     first, last = (getattr(missing.get(name), "default", None) for name in ("t0", "t1"))
     if not (isinstance(steps, int) and isinstance(first, int) and isinstance(last, int)) or last < steps:
         return {}
@@ -133,7 +133,7 @@ def _steps_of_motion(missing: Mapping[str, inspect.Parameter], steps: Any) -> di
 def _schedules(
     parameters: Mapping[str, inspect.Parameter], missing: Mapping[str, inspect.Parameter], given: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Per-step values, such as Ideogram's guidance schedule, resampled to the requested number of steps."""
+    """Return per-step values, such as Ideogram's guidance schedule, resampled to the requested number of steps."""
     steps, usual = given.get("num_inference_steps"), getattr(parameters.get("num_inference_steps"), "default", None)
     found: dict[str, Any] = {}
     if isinstance(steps, int) and isinstance(usual, int) and steps not in (0, usual):
@@ -142,7 +142,7 @@ def _schedules(
             if isinstance(values, (list, tuple)) and len(values) == usual > 1:
                 found[name] = [values[step * usual // steps] for step in range(steps)]
     if given.get("guidance_scale") is not None and "guidance_schedule" in missing:
-        found["guidance_schedule"] = None  # the one excludes the other
+        found["guidance_schedule"] = None  # they are mutually exclusive
     return found
 
 
@@ -155,7 +155,7 @@ LARGEST_IMAGE_PIXELS = 2048 * 2048
 
 
 def call_parameters(pipeline: Any) -> dict[str, inspect.Parameter]:
-    """The arguments that the pipeline's call has by name."""
+    """Return the parameters of the pipeline's call, by name."""
     if is_modular(pipeline):
         return block_inputs(pipeline)
     if not callable(pipeline):
@@ -166,7 +166,7 @@ def call_parameters(pipeline: Any) -> dict[str, inspect.Parameter]:
 
 
 def own_argument_name(pipeline: str, parameters: Mapping[str, Any], name: str) -> str:
-    """The pipeline's own name for an argument; refused with the nearest names if it has none."""
+    """Return the pipeline's own name for an argument; if it has none, refuse it and suggest similar names."""
     own = find_argument(parameters, name)
     if own is None and name == "num_frames":
         raise RequestError(f"{pipeline} makes images, not videos: it takes no number of frames; leave it out.")
@@ -180,7 +180,7 @@ def own_argument_name(pipeline: str, parameters: Mapping[str, Any], name: str) -
 
 
 def find_argument(parameters: Mapping[str, Any], name: str) -> str | None:
-    """The name that a call with these parameters has for an argument, if it has one."""
+    """Return the name of an argument in a call with these parameters; None if it has none."""
     return next((other for other in (name, *OTHER_NAMES.get(name, ())) if other in parameters), None)
 
 
@@ -203,7 +203,7 @@ def _rename_arguments(pipeline: str, parameters: Mapping[str, Any], requested: M
 
 
 def _with_inputs(pipeline: str, name: str, value: Any) -> Any:
-    """Images and videos that are given by their size, alone or in a list, as images; other values as they are."""
+    """Create images and videos that are given by size, alone or in a list; return other values unchanged."""
     if isinstance(value, InputSize):
         return sized_input(pipeline, name, value)
     if isinstance(value, str) and is_input(name):
@@ -214,7 +214,7 @@ def _with_inputs(pipeline: str, name: str, value: Any) -> Any:
 
 
 def _takes_tuple(parameter: inspect.Parameter) -> bool:
-    """A size is a pair; a command line or a file can only give it as a list."""
+    """Whether the parameter is a pair, such as a size; a command line or a file can only give it as a list."""
     annotation = str(parameter.annotation).lower()
     return isinstance(parameter.default, tuple) or ("tuple" in annotation and "list" not in annotation)
 
@@ -238,7 +238,7 @@ def _carries_ip_adapter(pipeline: Any) -> bool:
 
 
 def json_value(value: Any) -> Any:
-    """A call argument as a value that JSON can hold; what it cannot hold is described."""
+    """Convert a call argument to JSON; values that JSON cannot represent are described."""
     if isinstance(value, float) and not isfinite(value):
         return str(value)
     if value is None or isinstance(value, (bool, int, float, str)):

@@ -1,4 +1,4 @@
-"""The components of a pipeline: what plays which role, how large it is, and by which methods it is entered."""
+"""The components of a pipeline: their roles, their sizes, and the methods by which they are called."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ DENOISING_ROLES = frozenset({"denoiser", "controlnet"})
 
 
 def components_of(pipeline: Any) -> dict[str, torch.nn.Module]:
-    """The pipeline's models by slot name, in the pipeline's own order."""
+    """Return the pipeline's models by slot, in the pipeline's own order."""
     return {slot: part for slot, part in parts_of(pipeline).items() if isinstance(part, torch.nn.Module)}
 
 
 def parts_of(pipeline: Any) -> dict[str, Any]:
-    """Models, schedulers, tokenizers and processors by slot name; also those a pipeline forgot to declare."""
-    # Not by `hasattr`: that finds settings of the pipeline too, and warns about them.
-    declared = [*pipeline.config, *vars(pipeline).get("_component_specs", ())]  # a modular pipeline has specs too
+    """Return models, schedulers, tokenizers and processors by slot, including undeclared ones."""
+    # Not `hasattr`, which also finds settings of the pipeline, and warns about them.
+    declared = [*pipeline.config, *vars(pipeline).get("_component_specs", ())]  # specs of a modular pipeline
     parts = {name: vars(pipeline)[name] for name in declared if name[0] != "_" and name in vars(pipeline)}
     for name, value in vars(pipeline).items():
         if isinstance(value, torch.nn.Module):
@@ -33,14 +33,14 @@ def parts_of(pipeline: Any) -> dict[str, Any]:
 
 
 def schedulers_of(pipeline: Any) -> dict[str, Any]:
-    """The pipeline's schedulers by slot name."""
+    """Return the pipeline's schedulers by slot."""
     return {
         slot: part for slot, part in parts_of(pipeline).items() if hasattr(part, "step") and hasattr(part, "config")
     }
 
 
 class SchedulerSlots:
-    """Says which slot a scheduler belongs to, also one that a pipeline has copied for a second latent."""
+    """Finds the slot of a scheduler, even of one that a pipeline has copied for a second latent."""
 
     def __init__(self, schedulers: Mapping[str, Any]) -> None:
         self._by_id = {id(scheduler): slot for slot, scheduler in schedulers.items()}
@@ -48,11 +48,11 @@ class SchedulerSlots:
 
     @property
     def classes(self) -> tuple[type, ...]:
-        """The classes of the schedulers, each once."""
+        """The classes of the schedulers, without duplicates."""
         return tuple(self._by_class)
 
     def slot_of(self, scheduler: Any) -> str:
-        """The slot name; the name of its class where it belongs to none."""
+        """Return the slot; the class name if the scheduler belongs to none."""
         owner = type(scheduler)
         return self._by_id.get(id(scheduler)) or self._by_class.get(owner, owner.__name__)
 
@@ -63,29 +63,29 @@ def is_pipeline(value: Any) -> bool:
 
 
 def is_modular(pipeline: Any) -> bool:
-    """Whether it is a modular pipeline of diffusers, which is put together from blocks."""
+    """Whether it is a modular pipeline of diffusers, which consists of blocks."""
     return hasattr(pipeline, "register_components") and hasattr(pipeline, "_blocks")
 
 
 def holds_components(value: Any) -> bool:
-    """Whether it is a pipeline, or one that is only a part of another."""
+    """Whether it is a pipeline, or one that is part of another."""
     return hasattr(value, "register_modules") or is_modular(value)
 
 
 def pipelines_in(pipeline: Any) -> list[Any]:
-    """The pipeline and those inside of it: combined pipelines hold a prior and a decoder."""
+    """Return the pipeline and those inside it: combined pipelines have a prior and a decoder."""
     return [pipeline, *(part for part in vars(pipeline).values() if holds_components(part))]
 
 
 def role_of(slot: str, component: torch.nn.Module) -> str:
-    """The role of a component, judged by where its class lives in the libraries and by the name of its slot."""
+    """Return the role of a component, judged by the module of its class and by its slot."""
     component = unwrap_compiled(component)
     place = type(component).__module__
     if "safety" in slot:
         return "safety_checker"
     if ".autoencoders." in place or slot in ("vae", "movq", "vqgan", "vqvae", "audio_vae"):
         return "vae"
-    # A UNet that holds the ControlNet is called in its place and stays the denoiser.
+    # A UNet with an inner ControlNet is called instead of it and stays the denoiser.
     if "controlnet" in slot or ("controlnet" in place and slot not in ("unet", "transformer")):
         return "controlnet"
     if "adapter" in place.rsplit(".", 1)[-1] or "motion_adapter" in slot:
@@ -108,20 +108,20 @@ def role_of(slot: str, component: torch.nn.Module) -> str:
 
 
 def unwrap_compiled(component: torch.nn.Module) -> torch.nn.Module:
-    """The module inside a `torch.compile` wrapper."""
-    # Those of TorchScript keep their modules elsewhere.
+    """Return the module inside a `torch.compile` wrapper."""
+    # TorchScript stores modules elsewhere.
     inner: torch.nn.Module = component.__dict__.get("_modules", {}).get(WRAPPED, component)
     return inner
 
 
 WRAPPED = "_orig_mod"
-"""Under this name a `torch.compile` wrapper holds the module that it compiles."""
+"""The name of the compiled module in a `torch.compile` wrapper."""
 
 
 def named_modules_of(component: torch.nn.Module, wrappers: bool = False) -> Iterator[tuple[str, torch.nn.Module]]:
-    """The modules of a component by path, those that were compiled as if they were not wrapped.
+    """Yield the modules of a component by path; compiled modules are unwrapped.
 
-    With `wrappers`, the wrappers too, by the path of what is in them.
+    With `wrappers`, also yield the wrappers, by the path of their module.
     """
     for path, module in unwrap_compiled(component).named_modules():
         if wrappers or unwrap_compiled(module) is module:
@@ -129,7 +129,7 @@ def named_modules_of(component: torch.nn.Module, wrappers: bool = False) -> Iter
 
 
 def modules_of(component: torch.nn.Module) -> tuple[Module, ...]:
-    """Every module with the parameters it holds itself; a shared parameter belongs to the first that holds it."""
+    """Return every module with its own parameters; a shared parameter belongs to the first module that has it."""
     seen: set[int] = set()
     modules = []
     for path, module in named_modules_of(component):
@@ -143,13 +143,13 @@ def modules_of(component: torch.nn.Module) -> tuple[Module, ...]:
 
 
 def element_count(parameter: torch.Tensor) -> int:
-    """Elements of a weight; a packed one stands for more than its storage shows."""
+    """Return the number of elements of a weight; a packed one has more than its storage shows."""
     packed = packed_weight(parameter)
     return packed.elements if packed is not None else parameter.numel()
 
 
 def persistent_buffers(component: torch.nn.Module) -> Iterator[torch.Tensor]:
-    """Buffers that a checkpoint stores."""
+    """Yield the buffers that are part of a checkpoint."""
     for module in unwrap_compiled(component).modules():
         for name, buffer in module._buffers.items():
             if buffer is not None and name not in module._non_persistent_buffers_set:
@@ -157,12 +157,12 @@ def persistent_buffers(component: torch.nn.Module) -> Iterator[torch.Tensor]:
 
 
 def weight_bytes(component: torch.nn.Module) -> int:
-    """Bytes of all parameters and persistent buffers, as they are stored; of those that are sharded, this rank's."""
+    """Return the stored bytes of all parameters and persistent buffers; of sharded ones, those of this rank."""
     return sum(weight_bytes_by_dtype(component).values())
 
 
 def weight_bytes_by_dtype(component: torch.nn.Module) -> dict[str, int]:
-    """The bytes of parameters and persistent buffers by the type that they are stored in, the most bytes first."""
+    """Return the bytes of parameters and persistent buffers by storage type, the most bytes first."""
     found: Counter[str] = Counter()
     for weight in [*unwrap_compiled(component).parameters(), *persistent_buffers(component)]:
         packed = packed_weight(weight)
@@ -176,21 +176,21 @@ def weight_bytes_by_dtype(component: torch.nn.Module) -> dict[str, int]:
 
 @dataclass(frozen=True)
 class ComponentSize:
-    """How large a component is."""
+    """The size of a component."""
 
     parameters: int
     buffers: int
-    """Elements of the buffers that a checkpoint stores."""
+    """Elements of the buffers that are part of a checkpoint."""
     bytes_by_dtype: Mapping[str, int]
     modules: tuple[Module, ...]
 
 
 NO_SIZE = ComponentSize(0, 0, {}, ())
-"""The size of a component that is the same object as another one."""
+"""The size of a component that is the same object as an earlier one."""
 
 
 def component_size(component: torch.nn.Module) -> ComponentSize:
-    """How large a component is, by looking at all of its weights."""
+    """Compute the size of a component from all of its weights."""
     return ComponentSize(
         parameters=sum(element_count(weight) for weight in component.parameters()),
         buffers=sum(buffer.numel() for buffer in persistent_buffers(component)),
@@ -200,7 +200,7 @@ def component_size(component: torch.nn.Module) -> ComponentSize:
 
 
 def trunks_of(slot: str, component: torch.nn.Module) -> list[torch.nn.Module]:
-    """Modules with most of a text encoder's weights: some pipelines call one of them directly and skip the head."""
+    """Return the modules with most weights of a text encoder: some pipelines call one directly and skip the head."""
     if role_of(slot, component) != "text_encoder":
         return []
     root = unwrap_compiled(component)
@@ -210,16 +210,16 @@ def trunks_of(slot: str, component: torch.nn.Module) -> list[torch.nn.Module]:
 
 
 def _outer_modules(root: torch.nn.Module) -> list[torch.nn.Module]:
-    """The modules of a model down to the second level; deeper ones are its layers."""
+    """Return the modules of a model down to the second level; deeper ones are its layers."""
     inner = list(root.children())
     modules = [*inner, *(module for child in inner for module in child.children())]
     return [module for module in modules if not isinstance(module, torch.nn.ModuleList)]
 
 
 def entry_methods(component: torch.nn.Module) -> Iterator[tuple[type, str]]:
-    """Methods other than ``forward`` by which pipelines enter a component: ``decode``, ``encode``, ``generate``...
+    """Yield methods other than ``forward`` that pipelines call on a component: ``decode``, ``encode``, ``generate``...
 
-    Those that the model's own classes define, up to the base classes that every model shares.
+    These are defined by the model's own classes, up to the base classes of all models.
     """
     for owner in type(unwrap_compiled(component)).__mro__:
         if owner.__name__ in SHARED_BASES or owner.__module__.startswith("torch."):
@@ -235,7 +235,7 @@ def entry_methods(component: torch.nn.Module) -> Iterator[tuple[type, str]]:
 
 
 def replaced_methods(component: torch.nn.Module) -> dict[str, Callable[..., Any]]:
-    """Methods that were replaced on this very object, as in ``vae.decode = torch.compile(vae.decode)``."""
+    """Return methods that were replaced on this object, as in ``vae.decode = torch.compile(vae.decode)``."""
     component = unwrap_compiled(component)
     return {
         name: value
@@ -245,7 +245,7 @@ def replaced_methods(component: torch.nn.Module) -> dict[str, Callable[..., Any]
 
 
 def is_compiled(component: torch.nn.Module) -> bool:
-    """Was it, or a part of it, handed to `torch.compile`?"""
+    """Whether it, or a part of it, was passed to `torch.compile`."""
     return any(
         module._compiled_call_impl is not None
         or unwrap_compiled(module) is not module

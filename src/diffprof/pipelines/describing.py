@@ -1,4 +1,4 @@
-"""Turns the plan of a pipeline into an entry of the catalogue, which needs none of its files."""
+"""Describe the plan of a pipeline as a catalogue entry, which needs none of its files."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ ROLES = ("bos_token", "eos_token", "pad_token", "unk_token", "cls_token", "sep_t
 
 
 def describe(blueprint: Blueprint, name: str, title: str, source: str, **facts: Any) -> Entry:
-    """The entry that describes a plan; `facts` are the keys of an entry that no plan has."""
+    """Return the entry for a plan; `facts` are the keys of an entry that plans do not have."""
     with quiet_libraries():
         pipeline, _ = build(blueprint, torch_dtype(blueprint.dtype))
         models = components_of(pipeline)
@@ -70,7 +70,7 @@ def _part(plan: PartPlan, built: Any, model: torch.nn.Module | None, source: str
         owner_name = plan.class_name
     else:
         owner = part_class(plan.library, plan.class_name, plan.config)
-        # Under another name only where diffusers itself builds another class.
+        # Only if diffusers itself builds another class.
         owner_name = owner.__name__ if plan.library == "diffusers" else plan.class_name
         library = owner.__module__.partition(".")[0]
         inner = getattr(built, "tokenizer", None)
@@ -94,7 +94,7 @@ def _part(plan: PartPlan, built: Any, model: torch.nn.Module | None, source: str
 
 
 def _differences_of_image_processor(processor: Any) -> dict[str, Any]:
-    """The differences of the image processor inside a processor of texts and images."""
+    """Return the differences of the image processor inside a processor of texts and images."""
     if processor is None:
         return {}
     kind = type(processor)
@@ -103,12 +103,12 @@ def _differences_of_image_processor(processor: Any) -> dict[str, Any]:
 
 
 def _differences_of_model(owner: Any, plan: PartPlan, model: torch.nn.Module) -> dict[str, Any]:
-    """`differences`, if they build a model of the same size: some classes read keys that they do not know by name."""
+    """Return `differences` if they build a model of the same size: some classes use keys that they do not declare."""
     config = differences(owner, plan)
     try:
         with Patches() as patches, virtual_weights(patches, torch.float32):
             built = construct(owner, replace(plan, only_differences=True), config)
-    except Exception:  # noqa: BLE001  each class fails in its own way without a key that it reads
+    except Exception:  # noqa: BLE001  without a key that it uses, each class fails in its own way
         return _plain_config(plan)
     if [weight.shape for weight in built.parameters()] == [weight.shape for weight in model.parameters()]:
         return config
@@ -116,7 +116,7 @@ def _differences_of_model(owner: Any, plan: PartPlan, model: torch.nn.Module) ->
 
 
 def _plain_config(plan: PartPlan) -> dict[str, Any]:
-    """The values of the file that are configuration."""
+    """Return the values of the file that are configuration."""
     return {
         key: value
         for key, value in plan.config.items()
@@ -125,7 +125,7 @@ def _plain_config(plan: PartPlan) -> dict[str, Any]:
 
 
 def differences(owner: Any, plan: PartPlan) -> dict[str, Any]:
-    """The values of a configuration that differ from the defaults of its class."""
+    """Return the values of a configuration that differ from the defaults of its class."""
     if plan.only_differences:
         return dict(plan.config)
     config = _plain_config(plan)
@@ -137,7 +137,7 @@ def differences(owner: Any, plan: PartPlan) -> dict[str, Any]:
 
 
 def _signature_defaults(owner: Any) -> dict[str, Any]:
-    """The defaults of the class; keys that it does not take are left out by diffusers, too."""
+    """Return the defaults of the class; diffusers also ignores keys that it does not take."""
     return {
         name: parameter.default for name, parameter in inspect.signature(owner.__init__).parameters.items()
         if name not in ("self", "kwargs")
@@ -157,14 +157,14 @@ def _is_equal(one: Any, other: Any) -> bool:
 
 
 def _differences_of_transformer(config_class: Any, config: dict[str, Any]) -> dict[str, Any]:
-    """What must be given so that the class makes the same configuration; checked by making it."""
+    """Return the values with which the class makes the same configuration; checked by making it."""
     defaults = config_class().to_dict()
     expected = _known_part(config_class.from_dict(config).to_dict(), defaults)
 
     def is_enough(values: dict[str, Any]) -> bool:
         try:
             return bool(_known_part(config_class(**values).to_dict(), defaults) == expected)
-        except Exception:  # noqa: BLE001  each class refuses in its own way what does not go together
+        except Exception:  # noqa: BLE001  each class refuses inconsistent values in its own way
             return False
 
     values = {key: value for key, value in config.items() if key != "model_type"}
@@ -176,7 +176,7 @@ def _differences_of_transformer(config_class: Any, config: dict[str, Any]) -> di
 
 
 def _known_part(config: Any, defaults: Any) -> Any:
-    """The part of a configuration that its class knows; the classes keep whatever else they are given."""
+    """Return the part of a configuration that its class knows; the classes keep unknown keys."""
     if not (isinstance(config, Mapping) and isinstance(defaults, Mapping) and defaults):
         return config
     return {
@@ -187,7 +187,7 @@ def _known_part(config: Any, defaults: Any) -> Any:
 
 
 def _paths(config: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
-    """The keys of a configuration and of those inside of it, the inner ones after their own."""
+    """Yield the keys of a configuration and of nested ones, inner ones after their parents."""
     for key, value in config.items():
         yield (key,)
         if isinstance(value, Mapping):
@@ -205,7 +205,7 @@ def _remove_path(config: Mapping[str, Any], path: tuple[str, ...]) -> dict[str, 
 
 
 def facts_of_tokenizer(tokenizer: Any) -> TokenizerFacts:
-    """What a stand-in needs to give the lengths and special tokens of this tokenizer."""
+    """Return what a stand-in needs to reproduce the lengths and special tokens of this tokenizer."""
     if isinstance(tokenizer, StandInTokenizer):
         return tokenizer.facts
     roles = {role: str(getattr(tokenizer, role)) for role in ROLES if getattr(tokenizer, role, None) is not None}
@@ -229,7 +229,7 @@ def facts_of_tokenizer(tokenizer: Any) -> TokenizerFacts:
 
 
 def _frame(tokenizer: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The special tokens before and after every text."""
+    """Return the special tokens before and after every text."""
     plain = tokenizer("a", add_special_tokens=False)["input_ids"]
     framed = tokenizer("a")["input_ids"]
     if not plain:
@@ -240,10 +240,10 @@ def _frame(tokenizer: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 
 def describe_source(source: str, name: str, dtype: str | None = None, **facts: Any) -> Entry:
-    """The entry of a folder, a file or a hub id; `facts` are the keys of an entry that no configuration has."""
+    """Return the entry of a folder, a file or a hub id; `facts` are the keys that configurations do not have."""
     resolved = resolve(source)
     if resolved.place is Place.catalogue:
-        raise RequestError(f"{source} is in the catalogue already; `diffprof models show {resolved.name}` shows it")
+        raise RequestError(f"{source} is already in the catalogue; `diffprof models show {resolved.name}` shows it")
     plan = blueprint_of(source)
     if facts.get("year") or facts.get("licence"):
         facts["facts_source"] = "given when the entry was made"

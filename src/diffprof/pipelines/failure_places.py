@@ -1,4 +1,4 @@
-"""Where in a pipeline's components a call failed: the module, what it got, and what its component was called with."""
+"""Locate a failed call in a pipeline's components: the module, its inputs, and those of its component."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from diffprof.pipelines.components import components_of, named_modules_of, unwra
 
 
 def place_of_failure(pipeline: Any, error: BaseException) -> str:
-    """The innermost module of a component that failed and what it got; nothing for code outside of modules.
+    """Return the innermost module that failed and its inputs; empty for code outside of modules.
 
     Messages of torch such as "Invalid channel dimensions" name neither.
     """
@@ -30,7 +30,7 @@ def place_of_failure(pipeline: Any, error: BaseException) -> str:
 
 
 def _module_calls(error: BaseException) -> Iterator[tuple[torch.nn.Module, Mapping[str, Any]]]:
-    """The calls of modules that the error went through, with their arguments by name, the outermost first."""
+    """Yield the module calls in the traceback with their arguments by name, outermost first."""
     for frame, _ in traceback.walk_tb(error.__traceback__):
         values = frame.f_locals
         if frame.f_code.co_name == "_call_impl" and isinstance(values.get("self"), torch.nn.Module):
@@ -43,7 +43,7 @@ def _module_calls(error: BaseException) -> Iterator[tuple[torch.nn.Module, Mappi
 
 
 def _short(module: torch.nn.Module) -> str:
-    """A short description: a layer with its expected width, any other module by its class."""
+    """Describe a module: a layer with its expected width, any other module by its class."""
     width = getattr(module, "in_features", getattr(module, "in_channels", None))
     name = type(module).__name__
     return f"{'an' if name[0] in 'AEIO' else 'a'} {name}" + (f" for {width} channels" if isinstance(width, int) else "")
@@ -58,7 +58,7 @@ def _shapes(arguments: Mapping[str, Any]) -> str:
 
 
 def _origin(slot: str, arguments: Mapping[str, Any], whole: Mapping[str, Any]) -> str:
-    """Which input of the component the module got, if it was passed on unchanged."""
+    """Return the input of the component that the module got, if it was passed on unchanged."""
     tensors = [value for value in arguments.values() if isinstance(value, torch.Tensor)]
     handed_on = [name for name, value in whole.items() if any(value is tensor for tensor in tensors)]
     return f", the {' and '.join(handed_on[:3])} of {slot}" if handed_on and whole is not arguments else ""

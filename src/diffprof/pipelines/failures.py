@@ -1,4 +1,4 @@
-"""Turns errors of a pipeline's own code into errors of diffprof, with one sentence."""
+"""Convert errors of a pipeline's own code into errors of diffprof, with one sentence."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ ALLOCATOR_MESSAGES = ("can't allocate memory", "out of memory", "not enough memo
 
 
 def pipeline_failure(pipeline: Any, error: Exception, context: str = "") -> PipelineError:
-    """The error to raise for an error of the pipeline's own code: out of memory, a refused call, or a failure.
+    """Return the error to raise for an error of the pipeline's own code: out of memory, a refused call, or a failure.
 
-    `context` follows the word "failed": ``while it was measured``.
+    `context` follows the word "failed", for example ``while it was measured``.
     """
     name, reason = type(pipeline).__name__, first_line(error)
     if is_out_of_memory(error):
@@ -33,34 +33,34 @@ def pipeline_failure(pipeline: Any, error: Exception, context: str = "") -> Pipe
     if packages:
         return PipelineError(f"{name} needs packages that are not installed: `pip install {' '.join(packages)}`")
     failed = f"failed {context}" if context else "failed"
-    # What torch says about shapes names neither the module nor what it got.
+    # Messages of torch about shapes name neither the module nor its inputs.
     place = place_of_failure(pipeline, error) if isinstance(error, RuntimeError) else ""
     return PipelineError(f"{name} {failed}: {error_summary(error).rstrip('.')}{f' ({place})' if place else ''}")
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Whether the machine or the device had no memory left."""
+    """Whether the machine or the device ran out of memory."""
     from_allocator = isinstance(error, RuntimeError) and any(text in str(error) for text in ALLOCATOR_MESSAGES)
     return isinstance(error, MemoryError | torch.OutOfMemoryError) or from_allocator
 
 
 class RustPanic(RuntimeError):
-    """A failed check in a library written in Rust."""
+    """A panic in a library written in Rust."""
 
 
 FROM_VALUES = (TypeError, ValueError, RuntimeError, ArithmeticError, IndexError)
-"""What torch raises for a value of a configuration, in functions that have no frame of their own."""
+"""Errors that torch raises for a value of a configuration, in functions without a Python frame."""
 
 
 def is_own_mistake(error: BaseException, otherwise: tuple[type[BaseException], ...] = (RustPanic,)) -> bool:
-    """Whether a line of diffprof raised it: our bug, not a failure of the pipeline.
+    """Whether a line of diffprof raised the error, which makes it our bug and not a failure of the pipeline.
 
-    Errors of the types `otherwise` are none, wherever they come from.
+    Errors of the types `otherwise` never count as ours.
     """
     *_, (frame, _) = traceback.walk_tb(error.__traceback__)
-    # A function of torch that is handed on has no frame of its own: what it refuses was the pipeline's to give.
+    # A torch function that is passed on has no frame of its own: the values that it refuses came from the pipeline.
     is_handed_on = frame.f_code.co_name in ("__torch_function__", "__torch_dispatch__")
-    # Nor has a call that the original function refuses: the arguments are as the pipeline gave them.
+    # Neither has a call that the original function refuses: the arguments came from the pipeline.
     is_handed_on = is_handed_on or (isinstance(error, TypeError) and "original" in frame.f_code.co_freevars)
     is_ours = str(frame.f_globals.get("__name__", "")).startswith("diffprof.")
     return is_ours and not is_handed_on and not isinstance(error, otherwise)
@@ -68,9 +68,9 @@ def is_own_mistake(error: BaseException, otherwise: tuple[type[BaseException], .
 
 @contextlib.contextmanager
 def panics_as_errors() -> Iterator[None]:
-    """Turn panics of libraries written in Rust into ordinary errors.
+    """Convert panics of libraries written in Rust into ordinary errors.
 
-    Python gets it as something that `except Exception` does not catch, and its class cannot be imported.
+    `except Exception` does not catch a panic, and its class cannot be imported.
     """
     try:
         yield
@@ -81,10 +81,10 @@ def panics_as_errors() -> Iterator[None]:
 
 
 def packages_behind(error: BaseException) -> list[str]:
-    """The missing packages that made a library's code fail.
+    """Return the missing packages that made a library's code fail.
 
-    Libraries import what needs an optional package below ``if is_torchvision_available():``; without the package,
-    a name is missing later.
+    Libraries import optional packages below ``if is_torchvision_available():``; without the package, a name is missing
+    later.
     """
     if isinstance(error, ModuleNotFoundError) and error.name:
         return [error.name.split(".")[0]]

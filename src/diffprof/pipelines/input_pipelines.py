@@ -1,4 +1,4 @@
-"""The pipeline to use when an image, mask or video is given to one that takes none; both have the same components."""
+"""Find the pipeline for an image, mask or video if the model's own takes none; both have the same components."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ TASKS = {
     "image": "AUTO_IMAGE2IMAGE_PIPELINES_MAPPING",
     "video": "AUTO_VIDEO2VIDEO_PIPELINES_MAPPING",
 }
-"""By a call argument, the table of diffusers with the pipelines that take it; the first that is given decides."""
+"""The table of diffusers with the pipelines for a call argument; the first given argument decides."""
 
 
 def with_pipeline_for(blueprint: Blueprint, arguments: Mapping[str, Any]) -> Blueprint:
-    """The plan with diffusers' pipeline of the same family that takes what is given, as an assumption.
+    """Return the plan with diffusers' pipeline of the same family that takes the given input, as an assumption.
 
-    It stays as it is where its own pipeline takes it, and where diffusers has no other.
+    The plan is unchanged if its own pipeline takes the input, or if diffusers has no other.
     """
     given = next((name for name in TASKS if arguments.get(name) is not None), None)
     if given is None:

@@ -10,17 +10,17 @@ import psutil  # type: ignore[import-untyped]
 
 
 def available_bytes() -> int | None:
-    """Memory that a new process could use now; None where the system does not say."""
+    """Return the memory that a new process could use now; None if the system does not report it."""
     known = [amount for amount in (_available_to_system(), _available_to_container()) if amount is not None]
     return min(known, default=None)
 
 
 def peak_bytes() -> int:
-    """The most memory that this process has held so far."""
+    """Return the peak memory of this process."""
     status = _read(Path("/proc/self/status"))
     high_water_mark = re.search(r"VmHWM:\s+(\d+) kB", status)
     if high_water_mark:
-        # Not by getrusage: its maximum of a new process begins with what the parent held.
+        # Not getrusage, whose maximum in a new process starts with that of the parent.
         return int(high_water_mark[1]) * 1024
     held = psutil.Process().memory_info()
     peak = getattr(held, "peak_wset", None)  # Windows
@@ -28,7 +28,7 @@ def peak_bytes() -> int:
 
 
 def _peak_by_getrusage() -> int:
-    """The most bytes held so far where the system has getrusage (macOS, other Unix); else 0."""
+    """Return the peak bytes on systems with getrusage (macOS, other Unix); else 0."""
     try:
         import resource
     except ImportError:

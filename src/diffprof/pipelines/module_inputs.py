@@ -1,4 +1,4 @@
-"""The inputs of a module that is called by itself, from their shapes as a user writes them."""
+"""Create the inputs for a call of a single module, from their shapes as a user writes them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from diffprof.pipelines.components import entry_methods
 
 SHAPE = re.compile(r"(?P<sizes>\d+(?:x\d+)*|scalar)(?::(?P<dtype>\w+))?", re.ASCII)
 LARGEST_REAL_ELEMENTS = 1 << 20
-"""A larger input of floating point is virtual: its values decide nothing."""
+"""A larger floating-point input is virtual, because nothing depends on its values."""
 MOST_ELEMENTS = 1 << 34
 MOST_INTEGERS = 1 << 26
 DTYPES = {
@@ -27,7 +27,7 @@ DTYPES = {
 
 
 def check_method(module: torch.nn.Module, method: str) -> None:
-    """Refuse a name that is not a method by which pipelines enter the module."""
+    """Refuse a name that is not a method by which pipelines call the module."""
     known = ["forward", *dict.fromkeys(name for _, name in entry_methods(module))]
     if method not in known:
         near = difflib.get_close_matches(method, known, n=2) or known[:8]
@@ -37,7 +37,7 @@ def check_method(module: torch.nn.Module, method: str) -> None:
 def input_tensors(
     module: torch.nn.Module, inputs: Mapping[str, str], dtype: str, method: str = "forward"
 ) -> dict[str, Any]:
-    """Zeros of the shapes that are given by name: ``1x4096x64``, ``1x77:int64``, ``scalar``; else a plain value."""
+    """Create zeros of the given shapes, by name: ``1x4096x64``, ``1x77:int64``, ``scalar``; or parse a plain value."""
     parameters = _parameters(module, method)
     takes_any = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())
     name = type(module).__name__
@@ -101,7 +101,7 @@ def _zeros(name: str, sizes: tuple[int, ...], dtype: torch.dtype) -> torch.Tenso
 
 
 def _usual_dtype(name: str, parameter: inspect.Parameter | None, dtype: str) -> str:
-    """Token ids and the like are whole numbers, as the name or the annotation says."""
+    """Return the default dtype: integers for token ids and the like, by the name or the annotation."""
     annotation = "" if parameter is None else str(parameter.annotation)
     if "LongTensor" in annotation or "IntTensor" in annotation or name.endswith(("input_ids", "position_ids")):
         return "int64"

@@ -1,4 +1,4 @@
-"""A pipeline and where it came from: opened by name on virtual weights, or a live one from the caller."""
+"""Open a pipeline: by name on virtual weights, or a live one of the caller."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from diffprof.settings.limits import dtype_name
 
 
 class OpenedPipeline:
-    """A pipeline to be profiled and where it came from."""
+    """A pipeline to profile, and its origin."""
 
     def __init__(
         self,
@@ -49,21 +49,21 @@ class OpenedPipeline:
         self.call = call or {}
         self.assumptions = assumptions
         self.stored = stored or {}
-        """By slot, the weights that files hold, where they are used as they are stored."""
+        """The stored weights by slot, if they are used as they are stored."""
         self.changes = changes or Changes()
-        """What was changed about the pipeline, by component."""
+        """The changes to the pipeline, by component."""
         self.preparation = preparation or {}
-        """How it was prepared for its calls, such as ``{"compile": "regional"}``; nothing is known of a live one."""
+        """How it was prepared for its calls, such as ``{"compile": "regional"}``; not known for a live one."""
 
 
 def open_live(pipeline: Any) -> OpenedPipeline:
-    """A live pipeline, built by the caller."""
+    """Wrap a live pipeline of the caller."""
     return OpenedPipeline(pipeline, str(getattr(pipeline, "name_or_path", None) or type(pipeline).__name__), "object")
 
 
 _BUILT: dict[tuple[Any, ...], OpenedPipeline] = {}
 _BUILT_LIMIT = 2
-"""Pipelines that are kept built in this process: a second profile of one only has to count."""
+"""The number of built pipelines to keep in this process: a second profile of one only has to count."""
 
 
 def open_virtual(
@@ -75,7 +75,7 @@ def open_virtual(
     changes: Changes | None = None,
     arguments: Mapping[str, Any] | None = None,
 ) -> OpenedPipeline:
-    """The pipeline of a name, folder, file or hub id, on virtual weights; the last ones stay built."""
+    """Open the pipeline of a name, folder, file or hub id on virtual weights; the last ones are cached."""
     if progress:
         progress(ProgressEvent(Activity.opening, str(model)))
     requested = None if dtype is None else str(torch_dtype(dtype)).removeprefix("torch.")
@@ -92,7 +92,7 @@ def open_virtual(
         blueprint = blueprint_of(model, config, requested, place)
     blueprint = replace(blueprint, assume_defaults=assume_defaults)
     if dtype is not None:
-        # Loading in another dtype casts what is stored, all but packed weights.
+        # Loading in another dtype casts the stored weights, except packed ones.
         packed = {slot: weights for slot, weights in blueprint.stored.items() if weights.is_packed}
         blueprint = replace(blueprint, stored=packed)
     return open_blueprint(blueprint, torch_dtype(dtype or blueprint.dtype), changes, arguments)
@@ -104,10 +104,10 @@ def open_blueprint(
     changes: Changes | None = None,
     arguments: Mapping[str, Any] | None = None,
 ) -> OpenedPipeline:
-    """The pipeline of a plan, on virtual weights; the last ones stay built, so leave it as it is.
+    """Build the pipeline of a plan on virtual weights; the last ones are cached, so do not change it.
 
-    `arguments` are those of the call that will be made: a pipeline that takes no images has one beside it that does,
-    and the settings of some caches depend on them.
+    `arguments` are those of the upcoming call: for images, a pipeline that takes none is replaced by one that does, and
+    the settings of some caches depend on them.
     """
     blueprint = with_pipeline_for(blueprint, arguments or {})
     changes = changes or Changes()
@@ -128,7 +128,7 @@ def open_blueprint(
 
 
 def _build_to_fit(blueprint: Blueprint, dtype: torch.dtype) -> tuple[Any, tuple[str, ...], dict[str, StoredWeights]]:
-    """The pipeline of a plan, what was assumed, and what files hold of it; as deep as the weights in a file are."""
+    """Build the pipeline with as many blocks as its weight file has; return it, the assumptions and stored weights."""
     pipeline, assumptions = build(blueprint, dtype)
     models = components_of(pipeline)
     stored = {slot: weights for slot, weights in blueprint.stored.items() if slot in models}
@@ -158,7 +158,7 @@ def _build_to_fit(blueprint: Blueprint, dtype: torch.dtype) -> tuple[Any, tuple[
 def _unchanged_weights(
     stored: Mapping[str, StoredWeights], changes: Changes, models: Mapping[str, torch.nn.Module]
 ) -> dict[str, StoredWeights]:
-    """What files hold of the components whose weights are still those, and all of them: without adapters."""
+    """Return the stored weights of components that still use exactly those: unchanged, without adapters."""
     changed = {**changes.quantize, **changes.layerwise}
     for slot, kind in changed.items():
         if slot in stored and stored[slot].is_packed:
@@ -168,7 +168,7 @@ def _unchanged_weights(
 
 
 def open_blocks(blocks: Any, dtype: str | torch.dtype | None, config: str | None) -> OpenedPipeline:
-    """The pipeline of live blocks, with the components of the model `config` on virtual weights."""
+    """Open the pipeline of live blocks, with the components of the model `config` on virtual weights."""
     if config is None:
         raise RequestError(
             f"{type(blocks).__name__} has no components yet; name the model to take them from "
@@ -184,7 +184,7 @@ def open_blocks(blocks: Any, dtype: str | torch.dtype | None, config: str | None
 def open_component(
     model: str | Path, slot: str, dtype: str | None, progress: Progress | None, config: str | None = None
 ) -> OpenedPipeline:
-    """One component of a model on virtual weights, in the place of a pipeline."""
+    """Open one component of a model on virtual weights, in place of a pipeline."""
     if progress:
         progress(ProgressEvent(Activity.opening, str(model)))
     blueprint = component_blueprint(model, slot, config)
@@ -196,5 +196,5 @@ def open_component(
 
 
 def torch_dtype(dtype: str | torch.dtype) -> torch.dtype:
-    """The dtype that a name stands for."""
+    """Return the dtype with this name."""
     return dtype if isinstance(dtype, torch.dtype) else getattr(torch, str(dtype_name(dtype)))

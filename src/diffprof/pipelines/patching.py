@@ -1,4 +1,4 @@
-"""Changes to classes and modules that last as long as a dry run, and only for the thread that runs it."""
+"""Change classes and modules for the time of a dry run, and only for its thread."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from collections.abc import Callable
 from typing import Any
 
 DRY_RUN_LOCK = threading.RLock()
-"""One dry run at a time: they change classes. Other threads go on undisturbed, see `Patches.function`."""
+"""Allows one dry run at a time, because they change classes. Other threads are not affected, see `Patches.function`."""
 
 
 def _free_in_child() -> None:
-    """A process that is forked while another thread counts has the lock, and not the thread that would release it."""
+    """Release the lock in a forked process, which does not have the thread that holds it."""
     if not DRY_RUN_LOCK._is_owned():  # type: ignore[attr-defined]
         DRY_RUN_LOCK._at_fork_reinit()  # type: ignore[attr-defined]
 
@@ -25,7 +25,7 @@ _ABSENT = object()
 
 
 class Patches:
-    """Replaces attributes and puts the very same objects back, in reverse order, also after an exception."""
+    """Replaces attributes and restores the same objects in reverse order, even after an exception."""
 
     def __init__(self) -> None:
         self._before: list[tuple[Any, str, Any]] = []
@@ -36,7 +36,7 @@ class Patches:
         setattr(owner, name, value)
 
     def function(self, owner: Any, name: str, make: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
-        """Replace a function by `make(original)` for this thread; every other thread gets the original."""
+        """Replace a function by `make(original)` for this thread; other threads get the original."""
         original = vars(owner)[name] if name in vars(owner) else getattr(owner, name)
         replacement = make(original)
         thread = self._thread
@@ -48,7 +48,7 @@ class Patches:
         self.set(owner, name, staticmethod(for_this_thread) if isinstance(original, staticmethod) else for_this_thread)
 
     def property(self, owner: Any, name: str, value: Any) -> None:
-        """Give a property this value for this thread; every other thread gets what it computes."""
+        """Give a property this value for this thread; other threads get the original."""
         original, thread = vars(owner)[name], self._thread
 
         def read(instance: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Silences libraries while a model is built only to be counted."""
+"""Silence libraries while a model is built only for counting."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from collections.abc import Iterator
 
 @contextlib.contextmanager
 def quiet_libraries(level: int = logging.ERROR) -> Iterator[None]:
-    """Building and dry-running a model only to count it must not warn about using it.
+    """Suppress warnings about using a model, which is built and dry-run only for counting.
 
-    Above the level of errors, those that a library also raises are not told twice.
+    Above the level of errors, errors that a library also raises are not logged.
     """
     import diffusers.utils.logging
     import transformers.utils.logging  # importing these sets the levels that are changed next

@@ -1,4 +1,4 @@
-"""Plain images, videos, texts, sounds and embeddings that stand in for what a call needs and was not given."""
+"""Blank images, videos, texts, sounds and embeddings in place of inputs that a call needs and was not given."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ OPTIONAL_INPUTS = (
     "src_audio", "initial_audio_waveforms", "task_prompt", "content_prompt", "c2w", "intrinsics",
     "gligen_phrases", "gligen_boxes", "image_latents", "negative_prompt",
 )  # fmt: skip
-"""What a call may be made without, by its signature, and may not work without; in the order in which it is tried."""
+"""Optional inputs without which a call may fail, in the order in which to try them."""
 
 GREY, WHITE = "grey", "white"
 
 
 class NoStandInError(RequestError):
-    """An input that is made of what this pipeline does not have."""
+    """The pipeline does not have what the input is made of."""
 
 
 def stand_in(pipeline: Any, name: str, given: Mapping[str, Any]) -> Any:
-    """A stand-in for the call argument of this name; refused where none is known."""
+    """Return a stand-in for the call argument of this name; refuse it if none is known."""
     try:
         return _make(pipeline, name, given)
     except (AttributeError, TypeError, ValueError, ArithmeticError, RuntimeError, MemoryError) as error:
-        # It is made of what the pipeline and its configuration say, which may be anything or nothing.
+        # It depends on the pipeline and its configuration, which may contain anything.
         raise NoStandInError(
             f"there is no stand-in for the call argument {name!r} of {type(pipeline).__name__} "
             f"({error_summary(error)}); check the model's configuration, or give it with --set {name}=VALUE"
@@ -59,21 +59,21 @@ def _make(pipeline: Any, name: str, given: Mapping[str, Any]) -> Any:
 
 
 def is_optional_input(name: str) -> bool:
-    """Whether a call argument that may be left out is an image, a video or another input with a stand-in."""
+    """Whether an optional call argument is an image, a video or another input with a stand-in."""
     if name.endswith(NO_INPUTS) and name not in (*EMBEDDINGS, "num_frames"):
         return False
     return name in STAND_INS or any(word in name.split("_") for word in ("image", "images", "mask", "video", "frames"))
 
 
 EMBEDDINGS = ("source_embeds", "target_embeds")
-"""Embeddings of texts before and after an edit (Pix2Pix Zero), which have no other distinguishing mark."""
+"""Embeddings of texts before and after an edit (Pix2Pix Zero), which cannot be recognised by name otherwise."""
 
 NO_INPUTS = ("latents", "embeds", "embeddings", "embeds_mask", "attention_mask", "size", "crop", "scale", "num_frames")
-"""How the names of call arguments end that are numbers, or may be given in the place of an input."""
+"""Endings of call arguments that are numbers, or alternatives to an input."""
 
 
 def sized_input(pipeline: str, name: str, size: InputSize) -> Any:
-    """A plain image or video of a size that was asked for; a mask is white, so that all of it is painted."""
+    """Return a blank image or video of a requested size; a mask is white, so that all of it is painted."""
     mode = "L" if "mask" in name else "RGBA" if pipeline.startswith(OF_LAYERS) else "RGB"
     if isinstance(size, ImageSize):
         return _plain_image(mode, size.width, size.height)
@@ -81,51 +81,51 @@ def sized_input(pipeline: str, name: str, size: InputSize) -> Any:
 
 
 def stand_in_prompt(pipeline: Any) -> str:
-    """A short prompt, in the form that the pipeline wants."""
+    """Return a short prompt in the form that the pipeline expects."""
     if type(pipeline).__name__.startswith("BriaFiboEdit"):
         return json.dumps({"edit_instruction": STAND_IN_PROMPT})
     return STAND_IN_PROMPT
 
 
 def least_strength(steps: int, usual: float) -> float | None:
-    """How strongly to change an image where the usual strength would leave none of the steps; None where it does not.
+    """Return a strength that executes at least one step, if the usual one would not; else None.
 
-    A strength is the part of the steps that is executed.
+    The strength is the share of the steps that is executed.
     """
     return None if int(steps * usual) >= 1 else 1 / steps
 
 
 def stand_in_image(pipeline: Any, given: Mapping[str, Any], mode: str = "RGB") -> Any:
-    """A plain image of the generated size; one for each ControlNet."""
+    """Return a blank image of the generated size; one for each ControlNet."""
     width, height = usual_sizes(pipeline, given)
-    if mode == "L" and "DiffEdit" in type(pipeline).__name__:  # whose masks have the size of latents
+    if mode == "L" and "DiffEdit" in type(pipeline).__name__:  # its masks have the size of latents
         width, height = width // int(pipeline.vae_scale_factor), height // int(pipeline.vae_scale_factor)
     mode = "RGBA" if mode == "RGB" and type(pipeline).__name__.startswith(OF_LAYERS) else mode
     image = _plain_image(mode, width, height)
     if type(pipeline).__name__.startswith("VisualCloze") and mode == "RGB":
-        return [[image, image], [image, None]]  # an example and a question, whose answer is to be generated
+        return [[image, image], [image, None]]  # an example, and a query whose answer is generated
     adapter = getattr(pipeline, "adapter", None)
     if getattr(getattr(adapter, "config", None), "in_channels", None) == 1:
-        image = _plain_image("L", width, height)  # of edges or a sketch, as T2I-Adapters take them
+        image = _plain_image("L", width, height)  # edges or a sketch, for T2I-Adapters
     nets = getattr(getattr(pipeline, "controlnet", None), "nets", None) or getattr(adapter, "adapters", None)
     return [image] * len(nets) if nets is not None and mode == "RGB" else image
 
 
 OF_LAYERS = "QwenImageLayered"
-"""How the pipelines are called whose images have a fourth channel: how transparent a layer is."""
+"""The prefix of pipelines whose images have an alpha channel."""
 
 
 def stand_in_video(pipeline: Any, given: Mapping[str, Any], mode: str = "RGB") -> Any:
-    """As many plain images as frames are generated."""
+    """Return as many blank images as generated frames."""
     frames = given.get("num_frames") or default_of(pipeline, "num_frames", "segment_frame_length") or 17
-    if type(pipeline).__name__.startswith("EasyAnimate"):  # takes no images
+    if type(pipeline).__name__.startswith("EasyAnimate"):  # takes no PIL images
         width, height = usual_sizes(pipeline, given)
         return _zeros(1, 1 if mode == "L" else 3, int(frames), height, width)
     return [_plain_image(mode, *usual_sizes(pipeline, given))] * int(frames)
 
 
 def _zeros(*shape: int) -> torch.Tensor:
-    """Zeros, unless a configuration asks for more of them than any input has."""
+    """Return zeros, unless a configuration requests more than any input has."""
     if prod(shape) > MOST_ELEMENTS:
         raise ValueError(f"{prod(shape):,} numbers")
     return torch.zeros(*shape)
@@ -141,19 +141,19 @@ def _plain_image(mode: str, width: int, height: int) -> Any:
 
 
 def default_of(pipeline: Any, *names: str) -> Any:
-    """The first of these call arguments that the pipeline has a number for by default."""
+    """Return the first of these call arguments with a number as its default."""
     parameters = inspect.signature(type(pipeline).__call__).parameters
     defaults = [parameters[name].default for name in names if name in parameters]
     return next((value for value in defaults if isinstance(value, int) and value), None)
 
 
 def usual_sizes(pipeline: Any, given: Mapping[str, Any]) -> tuple[int, int]:
-    """Width and height of the output, in pixels: as given, else the size that the pipeline was made for."""
+    """Return width and height of the output in pixels: as given, else the pipeline's native size."""
     width, height = (
         given.get(side) or default_of(pipeline, side) or _configured_side(pipeline, side)
         for side in ("width", "height")
     )
-    usual = width or height or _usual_size(pipeline)  # square, where only one side is known
+    usual = width or height or _usual_size(pipeline)  # square, if only one side is known
     sides = int(width or usual), int(height or usual)
     for side in sides:
         LIMITS["width"].check(side, f"the size that {type(pipeline).__name__} was made for")
@@ -161,14 +161,14 @@ def usual_sizes(pipeline: Any, given: Mapping[str, Any]) -> tuple[int, int]:
 
 
 def _configured_side(pipeline: Any, side: str) -> int | None:
-    """A side of the size that a transformer of videos was made for, in pixels."""
+    """Return a side of the native size of a video transformer, in pixels."""
     config = getattr(getattr(pipeline, "transformer", None), "config", None)
     cells, factor = getattr(config, f"sample_{side}", None), getattr(pipeline, "vae_scale_factor_spatial", None)
     return cells * factor if isinstance(cells, int) and isinstance(factor, int) else None
 
 
 def _usual_size(pipeline: Any) -> int:
-    """The size the model was made for, in pixels."""
+    """Return the native size of the model, in pixels."""
     if type(pipeline).__name__ == "StableDiffusionUpscalePipeline":
         return 128
     factor = int(getattr(pipeline, "vae_scale_factor", 8) or 8)
@@ -181,7 +181,7 @@ def _usual_size(pipeline: Any) -> int:
 
 
 def _stage_c_embeddings(pipeline: Any, given: Mapping[str, Any]) -> torch.Tensor:
-    """What Stable Cascade's prior hands over: 42.67 pixels to a cell."""
+    """Return the output of Stable Cascade's prior: 42.67 pixels per cell."""
     rows, columns = (ceil((given.get(side) or 1024) / 42.67) for side in ("height", "width"))
     config = pipeline.decoder.config
     channels = getattr(config, "effnet_in_channels", None) or 16
@@ -189,14 +189,14 @@ def _stage_c_embeddings(pipeline: Any, given: Mapping[str, Any]) -> torch.Tensor
 
 
 def _image_embeddings(pipeline: Any, given: Mapping[str, Any]) -> torch.Tensor:
-    """What a prior of Kandinsky hands over; to a model that takes texts beside it, as wide as its attention is."""
+    """Return the output of a Kandinsky prior; for a model that also takes texts, as wide as its attention."""
     config = pipeline.unet.config
     takes_texts = getattr(config, "encoder_hid_dim_type", None) == "text_image_proj"
     return _zeros(1, (None if takes_texts else config.encoder_hid_dim) or config.cross_attention_dim)
 
 
 def _silence(pipeline: Any, given: Mapping[str, Any]) -> torch.Tensor:
-    """Silence of ten seconds, in stereo."""
+    """Return ten seconds of silence in stereo."""
     config = getattr(getattr(pipeline, "vae", None), "config", None)
     rate = getattr(config, "sampling_rate", None) or getattr(pipeline, "sample_rate", None) or 44100
     channels = getattr(config, "audio_channels", None) or 2
@@ -204,7 +204,7 @@ def _silence(pipeline: Any, given: Mapping[str, Any]) -> torch.Tensor:
 
 
 def _latents_of_steps(pipeline: Any, given: Mapping[str, Any]) -> torch.Tensor:
-    """What DiffEdit's inversion of an image gives: latents for each of the steps that are executed."""
+    """Return the output of DiffEdit's inversion: latents for each executed step."""
     steps = given.get("num_inference_steps") or default_of(pipeline, "num_inference_steps") or 50
     skipped = steps - max(int(steps * float(given.get("inpaint_strength") or 0.8)), 1)
     scheduler = copy.deepcopy(pipeline.scheduler)
@@ -216,7 +216,7 @@ def _latents_of_steps(pipeline: Any, given: Mapping[str, Any]) -> torch.Tensor:
 
 
 def _latents(pipeline: Any, given: Mapping[str, Any]) -> torch.Tensor:
-    """What a pipeline that only decodes is given: 17 frames of 512x512 at 8 frames and 32 pixels to a cell."""
+    """Return the input of a pipeline that only decodes: 17 frames of 512x512, with 8 frames and 32 pixels per cell."""
     config = pipeline.vae.config
     return _zeros(1, int(getattr(config, "latent_channels", None) or 128), 3, 16, 16)
 
@@ -234,7 +234,7 @@ def _residue_mask(value: bool) -> Callable[[Any, Mapping[str, Any]], torch.Tenso
 
 
 def _camera_path(pipeline: Any, given: Mapping[str, Any]) -> Any:
-    """A camera that does not move."""
+    """Return a camera that does not move."""
     frames = int(given.get("num_frames") or default_of(pipeline, "num_frames") or 17)
     return torch.eye(4).repeat(frames, 1, 1).numpy()
 
@@ -254,8 +254,8 @@ STAND_INS: dict[str, Callable[[Any, Mapping[str, Any]], Any]] = {
     "generator": lambda pipeline, given: torch.Generator(),
     "output_type": lambda pipeline, given: "np",
     "control_mode": lambda pipeline, given: 0,
-    "processing_resolution": lambda pipeline, given: 768,  # as all published Marigold models have it
-    "overlap_history": lambda pipeline, given: 17,  # as the pipeline's own example has it
+    "processing_resolution": lambda pipeline, given: 768,  # as in all published Marigold models
+    "overlap_history": lambda pipeline, given: 17,  # as in the pipeline's own example
     "negative_prompt": lambda pipeline, given: "",
     "gligen_phrases": lambda pipeline, given: ["a cat"],
     "gligen_boxes": lambda pipeline, given: [[0.25, 0.25, 0.75, 0.75]],
@@ -271,7 +271,7 @@ STAND_INS: dict[str, Callable[[Any, Mapping[str, Any]], Any]] = {
     "latents": _latents,
     "image_latents": _latents_of_steps,
     **dict.fromkeys(EMBEDDINGS, _text_embeddings),
-    "num_frames": lambda pipeline, given: 121,  # five seconds, where a model could decide how long a video is
+    "num_frames": lambda pipeline, given: 121,  # five seconds, for models that choose the length of a video
     "width": lambda pipeline, given: usual_sizes(pipeline, given)[0],
     "height": lambda pipeline, given: usual_sizes(pipeline, given)[1],
     "use_resolution_binning": lambda pipeline, given: False,
@@ -284,7 +284,7 @@ STAND_INS: dict[str, Callable[[Any, Mapping[str, Any]], Any]] = {
 
 
 def describe_input(value: Any) -> Any:
-    """Images, alone or in a list, as what `record.inputs` can read again; None for anything else."""
+    """Describe images, alone or in a list, so that `record.inputs` can parse them; None for anything else."""
     if _is_image(value):
         return str(ImageSize(*value.size))
     if isinstance(value, (list, tuple)) and len(value) > 1 and all(map(_is_image, value)):

@@ -11,14 +11,14 @@ from diffprof.errors import DiffprofError, PipelineError, RequestError
 from diffprof.pipelines.plans.classes import scheduler_class
 
 USUAL_VALUES = {"s1": 0.9, "s2": 0.2, "b1": 1.2, "b2": 1.4}
-"""FreeU's four factors have no defaults; these are the ones its authors give for Stable Diffusion."""
+"""FreeU's four factors have no defaults; these are its authors' values for Stable Diffusion."""
 
 COMMON_MODULES = ("diffusers.models.modeling_utils", "diffusers.loaders")
-"""Where diffusers defines what all models have."""
+"""Modules in which diffusers defines methods of all models."""
 
 
 def enable_feature(pipeline: Any, name: str) -> None:
-    """Call the pipeline's own switch: ``vae_tiling`` is ``enable_vae_tiling`` or, where that is gone, the VAE's own."""
+    """Call the pipeline's own switch: ``vae_tiling`` is ``enable_vae_tiling`` or, if that is gone, that of the VAE."""
     switches = _switches(pipeline)
     if "offload" in name:
         raise RequestError(f"{name} changes where the weights are, not what is computed; leave it out of a profile")
@@ -35,17 +35,17 @@ def enable_feature(pipeline: Any, name: str) -> None:
 
 
 def has_feature(pipeline: Any, name: str) -> bool:
-    """Whether the pipeline has a switch of this name."""
+    """Whether the pipeline has a switch with this name."""
     return name in _switches(pipeline)
 
 
 def _is_common(switch: Any) -> bool:
-    """Whether every model has it, such as training or adapters, and a list of what a pipeline has can do without."""
+    """Whether all models have the switch, such as training or adapters, so that it need not be listed."""
     return str(getattr(switch, "__module__", "")).startswith(COMMON_MODULES)
 
 
 def _required_arguments(switch: Any) -> list[str]:
-    """Arguments that a switch has no default for."""
+    """Return the arguments of a switch without defaults."""
     kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
     parameters = inspect.signature(switch).parameters.values()
     return [
@@ -70,7 +70,7 @@ def _switches(pipeline: Any) -> dict[str, Any]:
 
 
 def swap_scheduler(pipeline: Any, name: str) -> None:
-    """Replace the pipeline's scheduler, keeping its configuration."""
+    """Replace the pipeline's scheduler, and keep its configuration."""
     owner = scheduler_class(name)
     if getattr(pipeline, "scheduler", None) is None:
         raise RequestError(f"{type(pipeline).__name__} has no scheduler to swap")
@@ -83,7 +83,7 @@ def swap_scheduler(pipeline: Any, name: str) -> None:
 
 
 def apply_switches(pipeline: Any, scheduler: str | None, names: Sequence[str]) -> None:
-    """Swap the pipeline's scheduler and enable its features, where that is requested."""
+    """Replace the pipeline's scheduler and enable its features, if requested."""
     if scheduler is not None:
         swap_scheduler(pipeline, scheduler)
     for name in names:

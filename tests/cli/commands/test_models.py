@@ -157,7 +157,7 @@ def test_a_folder_gets_a_name_that_commands_know(run: Run, tmp_path: Path, monke
     ("arguments", "message"),
     [
         (["sdxl"], "sdxl is already the name of a model"),
-        (["sdxl", "--name", "mine"], "sdxl is in the catalogue already"),
+        (["sdxl", "--name", "mine"], "sdxl is already in the catalogue"),
         (["./nothing-here"], "There is no folder ./nothing-here"),
         (["me/model", "--name", "Not A Name"], "cannot be the name of a model"),
         (["me/model", "--recommend", "steps"], "--set takes KEY=VALUE"),

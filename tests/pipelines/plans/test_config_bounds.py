@@ -27,9 +27,9 @@ def nested(depth: int) -> object:
         ({"hidden_size": -(2**63)}, "hidden_size is a larger number"),
         ({"scale": 1e300}, "scale is 1e+300"),
         ({"model_max_length": 32_000_000}, "model_max_length is 32,000,000"),
-        ({"a": ["b", {"c": "\ud800"}]}, "half of a character"),
-        ({"\udfff": 1}, "half of a character"),
-        ({"a": "x\0y"}, "a zero character"),
+        ({"a": ["b", {"c": "\ud800"}]}, "lone surrogate"),
+        ({"\udfff": 1}, "lone surrogate"),
+        ({"a": "x\0y"}, "a null character"),
         (nested(DEEPEST + 1), "nested more than 64 deep"),
     ],
 )

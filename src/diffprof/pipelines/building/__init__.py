@@ -1,1 +1,1 @@
-"""Builds a pipeline from its plan, on virtual weights: models, schedulers, tokenizers and processors."""
+"""Build a pipeline from its plan, on virtual weights: models, schedulers, tokenizers and processors."""

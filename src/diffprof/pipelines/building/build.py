@@ -1,4 +1,4 @@
-"""Builds a pipeline from its plan, with virtual weights: shapes and dtypes on the meta device, no initialisation."""
+"""Build a pipeline from its plan with virtual weights: shapes and dtypes on the meta device, no initialisation."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ from diffprof.pipelines.plans.fitting import (
 )
 
 MOST_MODULES = 30_000
-"""Beyond this a config is taken for wrong. The largest model of the catalogue, the UNet of kandinsky-3, has 2,751."""
+"""A config with more modules is refused. The largest model of the catalogue, the UNet of kandinsky-3, has 2,751."""
 
 MakeModel = Callable[[Any, PartPlan, Mapping[str, Any], torch.dtype], torch.nn.Module]
 """Makes a model of a class from its part of the plan and its configuration, in a dtype."""
 
 
 def build(blueprint: Blueprint, dtype: torch.dtype, make_model: MakeModel | None = None) -> tuple[Any, tuple[str, ...]]:
-    """The pipeline, and what had to be assumed to build it; its weights are virtual unless `make_model` has others."""
+    """Build the pipeline, with virtual weights unless `make_model` makes others; return it with the assumptions."""
     assumptions = list(blueprint.assumptions)
     make = make_model or build_virtual_model
     modular = modular_class(blueprint.pipeline)
@@ -83,7 +83,7 @@ def _build_parts(
     assumptions: list[str],
     make: MakeModel,
 ) -> dict[str, Any]:
-    """The components of the plan that the pipeline has slots for."""
+    """Build the components of the plan for which the pipeline has slots."""
     parts: dict[str, Any] = {}
     with DRY_RUN_LOCK:
         for slot, plan in blueprint.parts.items():
@@ -97,7 +97,7 @@ def _build_parts(
 
 
 def _assemble(owner: Any, parts: dict[str, Any], dtype: torch.dtype, is_virtual: bool) -> Any:
-    """The pipeline of these parts; a failure of its own code says what to install, or what does not fit."""
+    """Create the pipeline from these parts; if its own code fails, say what to install, or what does not fit."""
     try:
         return _put_together(owner, parts, dtype, is_virtual)
     except Exception as error:
@@ -111,7 +111,7 @@ def _assemble(owner: Any, parts: dict[str, Any], dtype: torch.dtype, is_virtual:
 
 
 def _with_assumptions(blueprint: Blueprint, owner: Any, assumptions: list[str]) -> Blueprint:
-    """The plan with assumed configurations for models that lack one, if that was requested."""
+    """Return the plan with assumed configurations for models without one, if requested."""
     if not blueprint.assume_defaults:
         return blueprint
     dispensable = [slot for slot, plan in blueprint.parts.items() if _is_dispensable(owner, plan)]
@@ -129,7 +129,7 @@ def _fill_empty_slots(
     settings: dict[str, Any],
     assumptions: list[str],
 ) -> None:
-    """Give the constructor None for the components that are not there, and a stand-in for a guard."""
+    """Pass None for missing components to the constructor, and a stand-in for a guard."""
     for name, parameter in signature.items():
         if name != "self" and name not in parts and name not in settings and parameter.default is parameter.empty:
             if parameter.kind in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL):
@@ -142,7 +142,7 @@ def _fill_empty_slots(
 
 
 def build_blocks(blocks: Any, blueprint: Blueprint, dtype: torch.dtype) -> tuple[Any, tuple[str, ...]]:
-    """The pipeline of live blocks, with the components of a plan on virtual weights."""
+    """Build the pipeline of live blocks, with the components of a plan on virtual weights."""
     assumptions = list(blueprint.assumptions)
     with DRY_RUN_LOCK:
         pipeline = blocks.init_pipeline()
@@ -153,8 +153,8 @@ def build_blocks(blocks: Any, blueprint: Blueprint, dtype: torch.dtype) -> tuple
 
 
 def _put_together(owner: Any, parts: Mapping[str, Any], dtype: torch.dtype, is_virtual: bool) -> Any:
-    """The pipeline; some build a model from others (AnimateDiff: UNet and adapter), which must be virtual too."""
-    # Not tried before: it would make the whole model for real before it fails.
+    """Create the pipeline; models that it builds from others (AnimateDiff: UNet and adapter) must be virtual too."""
+    # Decided beforehand, because trying would build a whole real model before it fails.
     makes_model = any(type(part).__name__ in MODELS_TO_MERGE for part in parts.values())
     try:
         if not (is_virtual and makes_model):
@@ -172,11 +172,11 @@ def _put_together(owner: Any, parts: Mapping[str, Any], dtype: torch.dtype, is_v
 
 
 MODELS_TO_MERGE = ("MotionAdapter", "ControlNetXSAdapter")
-"""Components that the constructor of a pipeline copies into a model that it makes of them and the UNet."""
+"""Components that the constructor of a pipeline merges with the UNet into a new model."""
 
 
 def build_component(blueprint: Blueprint, slot: str, dtype: torch.dtype) -> tuple[Any, tuple[str, ...]]:
-    """One model of the plan on virtual weights, and what had to be assumed to build it."""
+    """Build one model of the plan on virtual weights; return it with the assumptions made."""
     assumptions = list(blueprint.assumptions)
     with DRY_RUN_LOCK:
         part = _part(blueprint, blueprint.parts[slot], None, dtype, assumptions, build_virtual_model)
@@ -186,7 +186,7 @@ def build_component(blueprint: Blueprint, slot: str, dtype: torch.dtype) -> tupl
 
 
 def _is_own_mistake(error: Exception) -> bool:
-    """Whether the error was raised by a line of diffprof rather than by the library it called."""
+    """Whether a line of diffprof raised the error, rather than the library that it called."""
     has_callee = error.__traceback__ is not None and error.__traceback__.tb_next is not None
     return has_callee and is_own_mistake(error, FROM_VALUES)
 
@@ -199,9 +199,9 @@ def _part(
     assumptions: list[str],
     make_model: MakeModel,
 ) -> Any:
-    """One component, built or left out; any deviation from the model's files is added to `assumptions`.
+    """Build a component, or leave it out; add any deviation from the model's files to `assumptions`.
 
-    Without a `pipeline` that could do without it, it is made.
+    Without a `pipeline`, which could make it optional, it is always built.
     """
     is_dispensable = _is_dispensable(pipeline, plan)
     if is_guard(plan) and plan.is_missing and is_known_class(plan):
@@ -229,7 +229,7 @@ def _part(
 
 @contextlib.contextmanager
 def explain_config_errors(plan: PartPlan) -> Iterator[None]:
-    """Turn what a library raises for a configuration into a sentence about the model."""
+    """Convert errors of a library about a configuration into a sentence about the model."""
     try:
         yield
     except DiffprofError:
@@ -251,7 +251,7 @@ def _configuration(blueprint: Blueprint, plan: PartPlan, kind: Kind, assumptions
 def _may_assume_defaults(
     blueprint: Blueprint, plan: PartPlan, kind: Kind, is_dispensable: bool, assumptions: list[str]
 ) -> bool:
-    """Whether a component without a configuration is built from its class's defaults; False where it is left out."""
+    """Whether to build a component without a configuration from its class's defaults; False to leave it out."""
     if kind is Kind.model and is_dispensable:
         assumptions.append(f"{plan.slot} ({plan.class_name}) has no configuration and is optional: it is left out")
         return False
@@ -267,7 +267,7 @@ def _may_assume_defaults(
 
 
 def _note_own_code(plan: PartPlan, owner: Any, assumptions: list[str]) -> None:
-    """A model may name code of its repository for a class that the libraries have; the libraries' class is taken."""
+    """Note if a model names code of its repository for a class of the libraries; the libraries' class is used."""
     library = owner.__module__.split(".")[0]
     if not is_of_the_libraries(plan.library):
         assumptions.append(
@@ -282,7 +282,7 @@ def _note_own_code(plan: PartPlan, owner: Any, assumptions: list[str]) -> None:
 
 
 def build_virtual_model(owner: Any, plan: PartPlan, config: Mapping[str, Any], dtype: torch.dtype) -> torch.nn.Module:
-    """A model of the class whose weights have shapes and dtypes and no data."""
+    """Create a model of the class on virtual weights: shapes and dtypes without data."""
     with Patches() as patches, virtual_weights(patches, dtype):
         model = construct(owner, plan, config)
     for module in model.modules():
@@ -295,12 +295,12 @@ def build_virtual_model(owner: Any, plan: PartPlan, config: Mapping[str, Any], d
 
 
 def construct(owner: Any, plan: PartPlan, config: Mapping[str, Any]) -> torch.nn.Module:
-    """A new model of the class, as its library makes it before it loads weights."""
+    """Create a model of the class as its library does before it loads weights."""
     if hasattr(owner, "config_class") and owner.config_class is not None:
         model = owner(transformers_config(owner, plan, config))
         model.tie_weights()
     else:
-        # Diffusers looks into the configuration for the class that it has today, and early ones do not say.
+        # Diffusers uses the configuration to choose the current class, and early ones lack the key.
         model = owner.from_config({**EARLY_VALUES.get(owner.__name__, {}), **config})
     return model
 
@@ -309,7 +309,7 @@ EARLY_VALUES = {"Transformer2DModel": {"norm_type": "layer_norm"}}
 
 
 def _make_virtual(module: torch.nn.Module) -> None:
-    """Some models make parameters in ways that a default device does not reach."""
+    """Move parameters to the meta device that a model has created in ways a default device does not affect."""
     for name, parameter in module._parameters.items():
         if parameter is not None and not parameter.is_meta:
             virtual = torch.empty_like(parameter, device="meta")
@@ -317,7 +317,7 @@ def _make_virtual(module: torch.nn.Module) -> None:
 
 
 def keep_in_float32(model: torch.nn.Module, dtype: torch.dtype) -> None:
-    """What the libraries keep in float32 when they load a model in half precision."""
+    """Keep the layers in float32 that the libraries keep in it when they load a model in half precision."""
     kept = list(getattr(model, "_keep_in_fp32_modules_strict", None) or ())
     if dtype == torch.float16 or not hasattr(model, "config_class") or model.config_class is None:
         kept += list(getattr(model, "_keep_in_fp32_modules", None) or ())
@@ -333,7 +333,7 @@ def keep_in_float32(model: torch.nn.Module, dtype: torch.dtype) -> None:
 
 @contextlib.contextmanager
 def virtual_weights(patches: Patches, dtype: torch.dtype) -> Iterator[None]:
-    """Inside, new tensors are made on the meta device in `dtype`, and nothing is initialised."""
+    """Create new tensors in the block on the meta device in `dtype`, without initialisation."""
     skip_initialisation(patches)
     patches.function(torch.nn.Module, "__init__", _limit_modules)
     with _VirtualFactories(dtype):
@@ -352,14 +352,14 @@ def skip_initialisation(patches: Patches) -> None:
         patches.function(init, name, skip)
     for layer in (torch.nn.Linear, torch.nn.Embedding, torch.nn.LayerNorm, torch.nn.GroupNorm):
         patches.function(layer, "reset_parameters", lambda original: lambda module: None)
-    # Kolors' ChatGLM makes its layers on the meta device by itself, and then asks for memory for them.
+    # Kolors' ChatGLM creates its layers on the meta device itself, and then allocates memory for them.
     patches.function(torch.nn.Module, "to_empty", lambda original: lambda module, **options: module)
     patches.function(torch.nn.modules.conv._ConvNd, "reset_parameters", lambda original: lambda module: None)
     patches.function(transformers.PreTrainedModel, "init_weights", lambda original: lambda module: None)
 
 
 def _limit_modules(original: Any) -> Any:
-    """Limit the number of modules: a configuration may ask for any number of layers, and each is an object."""
+    """Limit the number of modules: a configuration may contain any number of layers, and each is an object."""
     made = itertools.count(1)
 
     def init(module: torch.nn.Module, *args: Any, **kwargs: Any) -> None:
@@ -373,7 +373,7 @@ def _limit_modules(original: Any) -> Any:
 
 
 class _VirtualFactories(TorchFunctionMode):
-    """Gives factories a device and a dtype where the caller named none; for this thread only."""
+    """Gives factories a device and a dtype if the caller named none; only in this thread."""
 
     def __init__(self, dtype: torch.dtype) -> None:
         super().__init__()

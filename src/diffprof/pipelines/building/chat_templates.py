@@ -1,6 +1,6 @@
-"""Chat templates of the language models that pipelines use as text encoders, for tokenizers that came without one.
+"""Chat templates of language models that are used as text encoders, for tokenizers without one.
 
-Each puts the special tokens and the line breaks of its family around the messages: they decide how long a prompt is.
+Each adds the special tokens and line breaks of its family, which affect the length of a prompt.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ def _template(before: str, message: str, after: str, image: str = "", video: str
 
 
 def _chat_ml(system: str | None, vision: bool, closed_thinking: str = "") -> str:
-    """``<|im_start|>role ... <|im_end|>``; a system message is put first where the family does so."""
+    """``<|im_start|>role ... <|im_end|>``, starting with a system message if the family has one."""
     first = f"<|im_start|>system\n{system}<|im_end|>\n"
     before = "{% if messages[0]['role'] != 'system' %}" + first + "{% endif %}" if system else ""
     message = "<|im_start|>{{ message['role'] }}\n@CONTENT@<|im_end|>\n"

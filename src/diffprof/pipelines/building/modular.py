@@ -1,4 +1,4 @@
-"""Modular pipelines of diffusers: their blocks say which inputs the call has and which components it needs."""
+"""Modular pipelines of diffusers: their blocks determine the inputs of the call and the components."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from diffprof.pipelines.plans.blueprint import Blueprint, PartPlan
 
 
 def modular_class(name: str) -> Any:
-    """The modular pipeline of diffusers that has this name; None where it has none such."""
+    """Return the modular pipeline of diffusers with this name; None if there is none."""
     if "Modular" not in name or not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name):
         return None
     import diffusers
@@ -24,7 +24,7 @@ def modular_class(name: str) -> Any:
 def build_modular(
     owner: Any, blueprint: Blueprint, make_part: Callable[[PartPlan], Any], assumptions: list[str]
 ) -> Any:
-    """The pipeline of the blocks that the plan names, with its components."""
+    """Build the pipeline from the blocks that the plan names, with its components."""
     try:
         pipeline = owner(blocks=_blocks(owner, blueprint, assumptions))
         register_parts(pipeline, blueprint, make_part)
@@ -34,12 +34,12 @@ def build_modular(
 
 
 def is_blocks(value: Any) -> bool:
-    """Whether these are blocks of a modular pipeline, which have no components yet."""
+    """Whether these are blocks of a modular pipeline, which do not have components yet."""
     return hasattr(value, "init_pipeline") and hasattr(value, "expected_components")
 
 
 def register_parts(pipeline: Any, blueprint: Blueprint, make_part: Callable[[PartPlan], Any]) -> None:
-    """Give a modular pipeline those components and settings of the plan that its blocks know."""
+    """Give a modular pipeline the components and settings of the plan that its blocks use."""
     known = [slot for slot in blueprint.parts if slot in pipeline._component_specs]
     pipeline.register_components(**{slot: make_part(blueprint.parts[slot]) for slot in known})
     settings = {name: blueprint.pipeline_config.get(name) for name in pipeline._config_specs}
@@ -47,7 +47,7 @@ def register_parts(pipeline: Any, blueprint: Blueprint, make_part: Callable[[Par
 
 
 def _blocks(owner: Any, blueprint: Blueprint, assumptions: list[str]) -> Any:
-    """The blocks that the index names, if they are diffusers' own; None for the usual ones of the pipeline."""
+    """Return the blocks that the index names, if they belong to diffusers; None for the pipeline's default blocks."""
     import diffusers
 
     name = blueprint.blocks or owner.default_blocks_name
@@ -61,9 +61,9 @@ def _blocks(owner: Any, blueprint: Blueprint, assumptions: list[str]) -> Any:
 
 
 def block_inputs(pipeline: Any) -> dict[str, inspect.Parameter]:
-    """The inputs of a modular pipeline's blocks, as arguments of a call.
+    """Return the inputs of a modular pipeline's blocks as parameters of a call.
 
-    Which of them are needed depends on the others: the blocks themselves say so when they are called.
+    Which of them are required depends on the others; the blocks check that when they are called.
     """
     return {
         part.name: inspect.Parameter(

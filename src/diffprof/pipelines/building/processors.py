@@ -1,4 +1,4 @@
-"""Processors, which prepare images and texts for an encoder: built from the files that exist, and stand-ins."""
+"""Processors, which prepare images and texts for an encoder: built from existing files, or stand-ins."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from diffprof.pipelines.plans.folder import read_json
 
 
 def processor_of(blueprint: Blueprint, plan: PartPlan, owner: Any, assumptions: list[str]) -> Any:
-    """The processor of a slot; what is not from its files is added to `assumptions`."""
+    """Build the processor of a slot; add everything that is not from its files to `assumptions`."""
     owner = _class_behind(blueprint, plan, owner)
     try:
         if is_placeholder(owner) or issubclass(owner, transformers.ProcessorMixin):
@@ -35,7 +35,7 @@ def processor_of(blueprint: Blueprint, plan: PartPlan, owner: Any, assumptions: 
 
 
 def _class_behind(blueprint: Blueprint, plan: PartPlan, owner: Any) -> Any:
-    """The class that an Auto class stands for: named in the files, else the usual one of the encoder's model type."""
+    """Return the class of an Auto class: named in the files, else the usual one for the encoder's model type."""
     if owner not in (transformers.AutoProcessor, transformers.AutoImageProcessor, transformers.AutoFeatureExtractor):
         return owner
     key = {"AutoProcessor": "processor_class", "AutoImageProcessor": "image_processor_type"}.get(
@@ -48,7 +48,7 @@ def _class_behind(blueprint: Blueprint, plan: PartPlan, owner: Any) -> Any:
     ]
     name = known[0] if known else _usual_name(blueprint, plan, owner)
     if name is None:
-        raise RequestError(f"nothing says which class {plan.slot} ({plan.class_name}) is; add its configuration files")
+        raise RequestError(f"the class of {plan.slot} ({plan.class_name}) is not known; add its configuration files")
     return part_class("transformers", name)
 
 
@@ -60,7 +60,7 @@ def _usual_name(blueprint: Blueprint, plan: PartPlan, owner: Any) -> str | None:
     if encoder is not None:
         config_class = getattr(part_class(encoder.library, encoder.class_name, encoder.config), "config_class", None)
         model_type = str(encoder.config.get("model_type") or getattr(config_class, "model_type", ""))
-    whole = re.sub(r"_(text|vision)(_model)?$", "", model_type)  # of the model that an encoder is a part of
+    whole = re.sub(r"_(text|vision)(_model)?$", "", model_type)  # the model that an encoder is a part of
     name = PROCESSOR_MAPPING_NAMES.get(model_type) or PROCESSOR_MAPPING_NAMES.get(whole)
     if owner is not transformers.AutoProcessor:
         return "CLIPImageProcessor"
@@ -68,7 +68,7 @@ def _usual_name(blueprint: Blueprint, plan: PartPlan, owner: Any) -> str | None:
 
 
 def _image_processor(blueprint: Blueprint, plan: PartPlan, owner: Any, assumptions: list[str]) -> Any:
-    """An image processor or feature extractor; without its file, one for the size that the image encoder has."""
+    """Build an image processor or feature extractor; without its file, for the size of the image encoder."""
     if not plan.is_missing:
         return owner.from_dict(dict(plan.config))
     assumptions.append(f"{plan.slot} has no configuration: the defaults of {plan.class_name} are assumed")
@@ -86,7 +86,7 @@ def _with_encoder_size(blueprint: Blueprint, processor: Any) -> Any:
 
 
 def _image_size(blueprint: Blueprint) -> int | None:
-    """The side of the images that the image encoder takes, or else a text encoder that reads images too."""
+    """Return the side of the images of the image encoder, or else of a text encoder that also reads images."""
     for slot in ("image_encoder", "text_encoder"):
         encoder = blueprint.parts.get(slot)
         config: Mapping[str, Any] = encoder.config if encoder is not None else {}
@@ -98,7 +98,7 @@ def _image_size(blueprint: Blueprint) -> int | None:
 
 
 def _composite(blueprint: Blueprint, plan: PartPlan, owner: Any, assumptions: list[str]) -> Any:
-    """A processor that holds others; videos are not processed, as nothing that can be counted here takes them."""
+    """Build a processor that contains others; without video processors, because no counted pipeline uses them."""
     tokenizer = _tokenizer(blueprint, plan, assumptions)
     parts = {"tokenizer": tokenizer, "image_processor": _inner_image_processor(plan, owner, assumptions)}
     template = own_template(plan) or _file(plan, "tokenizer_config.json").get("chat_template")
@@ -133,16 +133,16 @@ def _put_together(kind: Any, settings: Mapping[str, Any]) -> Any:
 
 
 def _numbers_of_tokens(blueprint: Blueprint, plan: PartPlan, processor: Any) -> dict[str, int]:
-    """Tokens that a processor writes in the place of images, where a stand-in has another number for them or none.
+    """Return token ids for images, if a stand-in tokenizer has other ids or none.
 
-    The encoder finds images by the number that its configuration has for them.
+    The encoder finds images by the ids in its configuration.
     """
     encoder = encoder_of(blueprint, plan)
     config: Mapping[str, Any] = encoder.config if encoder is not None else {}
     known: dict[str, int] = processor.tokenizer.get_vocab()
     taken = {*known.values()}
     numbers: dict[str, int] = {}
-    # First those that the stand-in does not know: one of several that an image is written with may have the number.
+    # First the tokens that the stand-in does not know: one of several tokens of an image may have the id.
     for is_known, owner, name in itertools.product((False, True), (processor, processor.tokenizer), SPECIAL_TOKENS):
         token = getattr(owner, name, None)
         if not isinstance(token, str) or token in numbers or (token in known) is not is_known:
@@ -157,11 +157,11 @@ def _numbers_of_tokens(blueprint: Blueprint, plan: PartPlan, processor: Any) -> 
 
 
 FIRST_UNUSED = 4
-"""Lower numbers are those of tokens that begin, end and fill up texts."""
+"""Lower ids are those of tokens that start, end and pad texts."""
 
 
 def _name_special_tokens(tokenizer: Any) -> None:
-    """Some processors ask their tokenizer for the tokens that stand for images; a stand-in has no names for them."""
+    """Name the tokens of images, which some processors read from their tokenizer and a stand-in does not have."""
     for name, token in SPECIAL_TOKENS.items():
         if not hasattr(tokenizer, name):
             setattr(tokenizer, name, token)
@@ -175,7 +175,7 @@ SPECIAL_TOKENS = {
 
 
 def _without_class_checks(owner: Any) -> Any:
-    """The same class for parts of any class: stand-ins, and None for what is not needed."""
+    """Return the class without checks of its parts, so that it takes stand-ins, and None for unused parts."""
     return type(
         owner.__name__,
         (owner,),
@@ -184,7 +184,7 @@ def _without_class_checks(owner: Any) -> Any:
 
 
 def _tokenizer(blueprint: Blueprint, plan: PartPlan, assumptions: list[str]) -> Any:
-    """The tokenizer inside: from the processor's own files, else from those of the tokenizer next to it."""
+    """Build the inner tokenizer: from the processor's own files, else from those of the tokenizer next to it."""
     inside = replace(plan, config=_file(plan, "tokenizer_config.json"))
     beside = blueprint.parts.get("tokenizer")
     if not has_vocabulary(inside) and beside is not None and beside.slot != plan.slot and has_vocabulary(beside):
@@ -220,7 +220,7 @@ def _file(plan: PartPlan, name: str) -> dict[str, Any]:
 
 
 class StandInProcessor(transformers.ProcessorMixin):  # type: ignore[misc]
-    """Hands texts to a tokenizer, for a processor whose package is not installed."""
+    """Passes texts to a tokenizer, for a processor whose package is not installed."""
 
     def __init__(self, image_processor: Any = None, tokenizer: Any = None, chat_template: str | None = None) -> None:
         self.image_processor = image_processor
@@ -228,7 +228,7 @@ class StandInProcessor(transformers.ProcessorMixin):  # type: ignore[misc]
         self.chat_template = chat_template
 
     def __call__(self, images: Any = None, text: Any = None, **options: Any) -> Any:
-        """The tokens of a text, also where it is the only argument; images would need the real processor."""
+        """Tokenize a text, even if it is the only argument; images would need the real processor."""
         if text is None and (isinstance(images, str) or (isinstance(images, list) and isinstance(images[0], str))):
             images, text = None, images
         if images is not None:

@@ -1,4 +1,4 @@
-"""Bounds for what ``tokenizer.json`` does to a text: the library that runs it aborts when memory runs out."""
+"""Bounds for what ``tokenizer.json`` does to a text: its library aborts the process when memory runs out."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from diffprof.errors import RequestError
 from diffprof.record.bounded_json import parse_json
 
 MOST_GROWTH = 1_000
-"""How many times as long a normalizer may make a text. Published ones replace a letter by another."""
+"""The factor by which a normalizer may lengthen a text. Published ones replace single characters."""
 LONGEST_ADDITION = 10_000
-"""Characters or tokens that are added to every text. Published ones add a few."""
+"""The most characters or tokens that may be added to every text. Published tokenizers add a few."""
 
 
 def check_tokenizer_file(folder: Path) -> None:
-    """Raise a `RequestError` where the file would make a short text endless."""
+    """Raise a `RequestError` if the file would make short texts extremely long."""
     path = folder / "tokenizer.json"
     if not path.is_file():
         return
@@ -24,26 +24,26 @@ def check_tokenizer_file(folder: Path) -> None:
         growth, added = _growth_of(values.get("normalizer"), 1, 0)
         added = max(added, _added_tokens(values.get("post_processor")))
     except (OSError, ValueError, TypeError, AttributeError, RecursionError):
-        return  # it is no such file, which the library says in its own words
+        return  # not such a file, which the library reports itself
     if growth > MOST_GROWTH or added > LONGEST_ADDITION:
         raise RequestError(f"{path} makes every text longer than any tokenizer does; check the file")
 
 
 def _growth_of(normalizer: Any, growth: int, added: int) -> tuple[int, int]:
-    """How many times as long a text becomes at most, and what is put before it."""
+    """Return the largest factor by which a text grows, and the length of its prefix."""
     if not isinstance(normalizer, dict) or growth > MOST_GROWTH:
         return growth, added
     for part in normalizer.get("normalizers") or ():
         growth, added = _growth_of(part, growth, added)
     content = normalizer.get("content")
     if isinstance(content, str) and len(content) > 1:
-        # One for each letter, and where the pattern fits nothing at all, one between two letters.
+        # One for each character; for a pattern that matches the empty string, one between two characters.
         growth, added = growth * (len(content) + 1), added * (len(content) + 1)
     return growth, added + len(str(normalizer.get("prepend") or ""))
 
 
 def _added_tokens(processor: Any) -> int:
-    """The special tokens around a text, where a template says which."""
+    """Return the number of special tokens that a template adds around a text."""
     if not isinstance(processor, dict):
         return 0
     numbers = {name: len(token.get("ids") or ()) for name, token in (processor.get("special_tokens") or {}).items()}

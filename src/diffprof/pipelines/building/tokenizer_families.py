@@ -1,4 +1,4 @@
-"""Defaults for families of tokenizers where a folder lacks the files: lengths, special tokens, template."""
+"""Defaults of tokenizer families for folders without the files: lengths, special tokens, template."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ UNKNOWN = TokenizerFacts(
 
 
 def family_of(blueprint: Blueprint, plan: PartPlan) -> TokenizerFacts:
-    """The family of a tokenizer: by its class where that says it, else by the text encoder that it serves."""
+    """Return the family of a tokenizer: by its class if possible, else by the text encoder that it serves."""
     config: Mapping[str, Any] = plan.config
     own = [plan.class_name, *(str(config.get(name) or "") for name in ("tokenizer_class", "processor_class"))]
     encoder = encoder_of(blueprint, plan)
@@ -31,7 +31,7 @@ def family_of(blueprint: Blueprint, plan: PartPlan) -> TokenizerFacts:
 
 
 def encoder_of(blueprint: Blueprint, plan: PartPlan) -> PartPlan | None:
-    """The model that reads the numbers of a tokenizer or processor."""
+    """Return the model that reads the token ids of a tokenizer or processor."""
     parts = blueprint.parts
     slot = plan.slot
     names = [
@@ -85,7 +85,7 @@ FAMILIES: dict[tuple[str, ...], TokenizerFacts] = {
         roles={"bos_token": "<|startoftext|>", "eos_token": "<|endoftext|>", "pad_token": "<|endoftext|>",
                "unk_token": "<|endoftext|>"},
     ),
-    ("=xlmroberta",): replace(ROBERTA, model_max_length=77, vocab_size=250002),  # as AltDiffusion has it
+    ("=xlmroberta",): replace(ROBERTA, model_max_length=77, vocab_size=250002),  # as in AltDiffusion
     ("=roberta",): ROBERTA,
     ("=berttoken",): TokenizerFacts(
         77, 47020, ("[CLS]",), ("[SEP]",), special_tokens={"[PAD]": 0, "[UNK]": 100, "[CLS]": 101, "[SEP]": 102},
@@ -136,4 +136,4 @@ FAMILIES: dict[tuple[str, ...], TokenizerFacts] = {
     ),
     ("bert",): ROBERTA,
 }  # fmt: skip
-"""By a part of a class name or model type, the first that fits; after ``=`` only the tokenizer's own class counts."""
+"""By part of a class name or model type, the first match; after ``=`` only the tokenizer's own class matters."""

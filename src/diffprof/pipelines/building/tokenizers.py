@@ -1,4 +1,4 @@
-"""Tokenizers: the model's own where its files are there, else a stand-in of the right lengths."""
+"""Tokenizers: the model's own if its files exist, else a stand-in with the right lengths."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ VOCABULARY_FILES = (
 
 
 def tokenizer_of(blueprint: Blueprint, plan: PartPlan, assumptions: list[str]) -> Any:
-    """The tokenizer of a slot; what a stand-in takes for granted is added to `assumptions`."""
+    """Build the tokenizer of a slot; add the assumptions of a stand-in to `assumptions`."""
     if has_vocabulary(plan):
         return _with_template(blueprint, plan, _own_tokenizer(plan), assumptions)
     if _is_made_of_bytes(plan):
@@ -50,13 +50,13 @@ def tokenizer_of(blueprint: Blueprint, plan: PartPlan, assumptions: list[str]) -
 
 
 def _own_class(plan: PartPlan) -> Any:
-    """The class that a stand-in passes for; none where the tokenizer is inside of a processor."""
+    """Return the class that a stand-in imitates; None if the tokenizer is inside a processor."""
     owner = part_class(plan.library, plan.class_name)
     return owner if kind_of(owner) is Kind.tokenizer and owner is not AutoTokenizer else None
 
 
 def has_vocabulary(plan: PartPlan) -> bool:
-    """Whether the files are there that the tokenizer is made of; one of bytes needs none but its configuration."""
+    """Whether the files of the tokenizer exist; a byte tokenizer needs only its configuration."""
     folder = plan.folder
     if folder is None:
         return False
@@ -66,7 +66,7 @@ def has_vocabulary(plan: PartPlan) -> bool:
 
 
 def vocabulary_files(plan: PartPlan) -> Sequence[tuple[str, ...]]:
-    """Sets of files, each of which makes the tokenizer."""
+    """Return sets of files, each of which is sufficient for the tokenizer."""
     owner = part_class(plan.library, plan.class_name)
     if kind_of(owner) is Kind.tokenizer and issubclass(owner, PythonBackend):
         return [tuple(owner.vocab_files_names.values())]
@@ -78,7 +78,7 @@ def _is_made_of_bytes(plan: PartPlan) -> bool:
 
 
 def _is_whole_file(path: Path) -> bool:
-    """Whether a file is there, and not only the note that git leaves in the place of a large one."""
+    """Whether a file exists, and is not just a git-lfs pointer."""
     if not path.is_file():
         return False
     with path.open("rb") as file:
@@ -89,13 +89,13 @@ LFS_POINTER = b"version https://git-lfs"
 
 
 def _own_tokenizer(plan: PartPlan) -> Any:
-    """The tokenizer that the files in the folder make; no code of the repository is run for it."""
+    """Load the tokenizer from the files in the folder, without running code of the repository."""
     owner = part_class(plan.library, plan.class_name)
     if kind_of(owner) is not Kind.tokenizer:
         owner = AutoTokenizer
     try:
         if owner is AutoTokenizer:
-            with contextlib.suppress(Exception):  # it wants to know the model, which the files may not say
+            with contextlib.suppress(Exception):  # it needs to know the model, which the files may not name
                 return _load(owner, plan)
             owner = PreTrainedTokenizerFast
         return _load(owner, plan)
@@ -116,8 +116,8 @@ def _load(owner: Any, plan: PartPlan) -> Any:
 
 
 def _with_bounded_lengths(tokenizer: Any, plan: PartPlan) -> Any:
-    """The tokenizer, unless it would fill up texts to a length that no model reads."""
-    # What transformers writes for a tokenizer without a length; it never fills up texts to that.
+    """Refuse a tokenizer that would pad texts to a length that no model reads."""
+    # transformers writes this for a tokenizer without a maximum length; it never pads to it.
     if tokenizer.model_max_length >= NO_LENGTH:
         tokenizer.model_max_length = VERY_LARGE_INTEGER
     inner = getattr(tokenizer, "_tokenizer", None)
@@ -140,7 +140,7 @@ def _dictionary(inner: Any, name: str) -> Mapping[str, Any]:
 
 
 def _with_template(blueprint: Blueprint, plan: PartPlan, tokenizer: Any, assumptions: list[str]) -> Any:
-    """A language model's tokenizer without a chat template gets that of its family."""
+    """Give a language model's tokenizer without a chat template that of its family."""
     template = family_of(blueprint, plan).chat_template
     if getattr(tokenizer, "chat_template", None) is None and template is not None:
         tokenizer.chat_template = template
@@ -150,19 +150,19 @@ def _with_template(blueprint: Blueprint, plan: PartPlan, tokenizer: Any, assumpt
 
 
 def uses_chat_template(blueprint: Blueprint) -> bool:
-    """Whether the pipeline's own code lets the tokenizer put its prompts into a template."""
+    """Whether the pipeline's own code applies a chat template to prompts."""
     import diffusers
 
     owner = getattr(diffusers, blueprint.pipeline, None)
     if not (isinstance(owner, type) and issubclass(owner, diffusers.DiffusionPipeline)):
-        return True  # a modular pipeline, whose code lies in its blocks
+        return True  # a modular pipeline, whose code is in its blocks
     return "apply_chat_template" in inspect.getsource(sys.modules[owner.__module__])
 
 
 class StandInTokenizer(PreTrainedTokenizer):  # type: ignore[misc]
-    """Cuts a text into words and marks, and frames it with the special tokens of the tokenizer it stands for."""
+    """Splits a text into words and punctuation marks, and adds the special tokens of the original tokenizer."""
 
-    model_input_names = ["input_ids", "attention_mask"]  # noqa: RUF012  the base class declares it so
+    model_input_names = ["input_ids", "attention_mask"]  # noqa: RUF012  the base class declares it this way
 
     def __init__(self, facts: TokenizerFacts, passes_for: type | None = None) -> None:
         self.facts = facts
@@ -180,11 +180,11 @@ class StandInTokenizer(PreTrainedTokenizer):  # type: ignore[misc]
 
     @property  # type: ignore[misc]
     def __class__(self) -> type:
-        """A pipeline may ask of what class its tokenizer is (AudioLDM 2 does)."""
+        """Return the imitated class, because a pipeline may check the class of its tokenizer (AudioLDM 2 does)."""
         return vars(self).get("_passes_for") or type(self)
 
     def with_special_tokens(self, tokens: Mapping[str, int]) -> StandInTokenizer:
-        """The same with more special tokens, by their numbers."""
+        """Return the same tokenizer with additional special tokens, by id."""
         facts = replace(self.facts, special_tokens={**self.facts.special_tokens, **tokens})
         return type(self)(facts, self._passes_for)
 
@@ -198,7 +198,7 @@ class StandInTokenizer(PreTrainedTokenizer):  # type: ignore[misc]
     def build_inputs_with_special_tokens(
         self, token_ids_0: list[int], token_ids_1: list[int] | None = None
     ) -> list[int]:
-        """The text between the tokens that go before and after every text."""
+        """Add the tokens before and after a text."""
         before = self.convert_tokens_to_ids(list(self.facts.prefix))
         after = self.convert_tokens_to_ids(list(self.facts.suffix))
         return [*before, *token_ids_0, *(token_ids_1 or []), *after]
@@ -207,13 +207,13 @@ class StandInTokenizer(PreTrainedTokenizer):  # type: ignore[misc]
         return WORDS_AND_MARKS.findall(text)
 
     def _convert_token_to_id(self, token: str) -> int:
-        """Any number that no special token has; what the numbers are changes no cost."""
+        """Return any id that is not of a special token; ids do not change the cost."""
         special = self.facts.special_tokens
         if token in special:
             return special[token]
         taken = set(special.values())
         number = zlib.crc32(token.encode()) % self.facts.vocab_size
-        # Where a folder's special tokens take every number, any of them will do.
+        # If special tokens take all ids, any id will do.
         following = ((number + step) % self.facts.vocab_size for step in range(len(taken) + 1))
         return next((free for free in following if free not in taken), number)
 
@@ -239,7 +239,7 @@ class StandInChatGLMTokenizer(StandInTokenizer):
 
 
 def tokenizer_facts(blueprint: Blueprint, plan: PartPlan) -> TokenizerFacts:
-    """What the tokenizer's small files say, and for the rest what tokenizers of its family do."""
+    """Read the facts of a tokenizer from its small files, and take the rest from its family."""
     family = family_of(blueprint, plan)
     config = {
         **_small_file(plan, "special_tokens_map.json"),
@@ -268,7 +268,7 @@ def tokenizer_facts(blueprint: Blueprint, plan: PartPlan) -> TokenizerFacts:
 
 
 def _length(value: Any, usual: int) -> int:
-    """The longest text of a tokenizer, as its configuration says or as its family has it."""
+    """Return the maximum length of a tokenizer: from its configuration, or that of its family."""
     is_length = isinstance(value, int | float) and not isinstance(value, bool) and value >= 1
     return int(min(value, NO_LENGTH)) if is_length else usual
 
@@ -279,7 +279,7 @@ def _small_file(plan: PartPlan, name: str) -> dict[str, Any]:
 
 
 def _added_tokens(plan: PartPlan, config: Mapping[str, Any]) -> dict[str, int]:
-    """Special tokens and their numbers, from whichever of the small files has them."""
+    """Return the special tokens and their ids, from whichever small file has them."""
     found = _small_file(plan, "added_tokens.json")
     decoder = config.get("added_tokens_decoder")
     for number, token in (decoder if isinstance(decoder, Mapping) else {}).items():
@@ -289,7 +289,7 @@ def _added_tokens(plan: PartPlan, config: Mapping[str, Any]) -> dict[str, int]:
 
 
 def own_template(plan: PartPlan) -> str | None:
-    """The chat template in a separate file next to a tokenizer or processor."""
+    """Return the chat template in a separate file next to a tokenizer or processor."""
     if plan.folder is None:
         return None
     path = plan.folder / "chat_template.jinja"
@@ -303,7 +303,7 @@ LARGEST_TEMPLATE_BYTES = 1024 * 1024
 
 
 def _frame(usual: Sequence[str], roles: Mapping[str, str], setting: Any, role: str) -> tuple[str, ...]:
-    """Special tokens around a text: as the class does, unless the tokenizer's config says otherwise."""
+    """Return the special tokens around a text: those of the class, unless the tokenizer's config overrides them."""
     if setting is False:
         return ()
     if setting is True or usual == (role,):

@@ -1,4 +1,4 @@
-"""Configurations of transformers' models: as objects of the class that a model takes, from whatever a folder holds."""
+"""Configurations of transformers' models, as objects of the class that a model takes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from diffprof.pipelines.plans.blueprint import PartPlan
 
 
 def transformers_config(owner: Any, plan: PartPlan, config: Mapping[str, Any]) -> Any:
-    """The configuration as an object of the class that the model takes."""
+    """Convert the configuration to an object of the class that the model takes."""
     values = _without_dtypes(config)
     if plan.only_differences or not values:
         return owner.config_class(**values)
@@ -17,7 +17,7 @@ def transformers_config(owner: Any, plan: PartPlan, config: Mapping[str, Any]) -
 
 
 def _own_part(config_class: Any, values: dict[str, Any]) -> dict[str, Any]:
-    """A text or vision model may come with the configuration of the larger model that it was taken from."""
+    """Return the part for a text or vision model, which may have the configuration of the larger model it is from."""
     key, model_type = config_class.base_config_key, config_class.model_type
     if key and isinstance(values.get(key), dict):
         return cast(dict[str, Any], values[key])
@@ -29,7 +29,7 @@ def _own_part(config_class: Any, values: dict[str, Any]) -> dict[str, Any]:
 
 
 def _without_dtypes(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Also in the configurations of parts: each would be built in the dtype that it was once saved in."""
+    """Remove dtypes, also in nested configurations: parts would be built in the dtype that they were once saved in."""
     return {
         name: _without_dtypes(value) if isinstance(value, Mapping) else value
         for name, value in config.items()

@@ -1,4 +1,4 @@
-"""Settings of schedulers without a configuration file: where published models differ from the class's defaults."""
+"""Settings of schedulers without a configuration file: the differences of published models from the class defaults."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from diffprof.pipelines.plans.blueprint import Blueprint, PartPlan
 
 
 def usual_scheduler(blueprint: Blueprint, plan: PartPlan) -> dict[str, Any]:
-    """The values that differ from the defaults: those that the class has no default for, or that the model decides."""
+    """Return the values that differ from the defaults: those without a default, and those that the model determines."""
     transformer, unet = (_config(blueprint, slot) for slot in ("transformer", "unet"))
     if plan.class_name == "PNDMScheduler":
         return {"skip_prk_steps": True}
@@ -30,6 +30,6 @@ def _config(blueprint: Blueprint, slot: str) -> Mapping[str, Any]:
 
 
 def _predicts_variance(config: Mapping[str, Any]) -> bool:
-    """Whether a model predicts a variance as well as the noise: twice as many channels."""
+    """Whether a model predicts a variance as well as the noise, with twice as many channels."""
     channels = config.get("in_channels")
     return isinstance(channels, int) and config.get("out_channels") == 2 * channels

@@ -1,4 +1,4 @@
-"""The backend that computes attention: chosen by its name in diffusers."""
+"""Choose the attention backend by its name in diffusers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from diffprof.pipelines.components import components_of, role_of
 
 
 def choose_attention(pipeline: Any, backend: str, for_real: bool = False) -> list[str]:
-    """Have the denoisers use the backend; where nothing runs for real, it need not be installed."""
+    """Let the denoisers use the backend; unless it is run `for_real`, it need not be installed."""
     from diffusers.models import attention_dispatch
 
     known = [str(name.value) for name in attention_dispatch.AttentionBackendName]

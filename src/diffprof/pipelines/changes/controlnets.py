@@ -1,4 +1,4 @@
-"""A ControlNet for a pipeline without weights, and the pipeline class that uses it."""
+"""Add a ControlNet to a pipeline without weights, and find the pipeline class that uses it."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ from diffprof.pipelines.plans.folder import read_json
 from diffprof.pipelines.plans.source import blueprint_of
 
 USUAL = "usual"
-"""Stands for a ControlNet of the shape that most published ones for a denoiser have."""
+"""The name for a ControlNet of the shape that most published ones for a denoiser have."""
 
 USUAL_DEPTHS: Mapping[str, tuple[str, Mapping[str, int]]] = {
     "FluxTransformer2DModel": ("FluxControlNetModel", {"num_layers": 5, "num_single_layers": 10}),
     "SD3Transformer2DModel": ("SD3ControlNetModel", {"num_layers": 6, "extra_conditioning_channels": 0}),
     "QwenImageTransformer2DModel": ("QwenImageControlNetModel", {"num_layers": 5, "extra_condition_channels": 0}),
 }
-"""By the class of a transformer: the class of its ControlNets, and what differs from the transformer in those of
-InstantX, which published the first for each. One for a UNet is its first half."""
+"""For each class of transformer: the class of its ControlNets, and how those of InstantX, the first published ones,
+differ from the transformer. A ControlNet for a UNet is its first half."""
 
 
 def add_controlnets(pipeline: Any, names: Sequence[str], dtype: torch.dtype) -> tuple[Any, list[str]]:
-    """The pipeline of diffusers that uses these ControlNets with the same components, and what was assumed."""
+    """Create the pipeline of diffusers that uses these ControlNets; return it with the assumptions made."""
     assumptions: list[str] = []
     nets = [_controlnet(pipeline, name, dtype, assumptions) for name in names]
     try:
-        # Some make a model of others (SD3.5's takes over the position table), which must be virtual too.
+        # Some pipelines build a model from others (SD3.5 copies the position table), which must be virtual too.
         with Patches() as patches, virtual_weights(patches, dtype):
             made = _maker(pipeline, nets).from_pipe(pipeline, controlnet=nets[0] if len(nets) == 1 else nets)
     except Exception as error:
@@ -50,11 +50,11 @@ def add_controlnets(pipeline: Any, names: Sequence[str], dtype: torch.dtype) -> 
 
 
 SUFFIXES = {"SparseControlNetModel": "SparseControlNetPipeline", "ControlNetXSAdapter": "ControlNetXSPipeline"}
-"""By the class of a ControlNet, how the pipelines are called that use it; all others share theirs."""
+"""The suffix of pipelines for special classes of ControlNets; all others share one."""
 
 
 def _maker(pipeline: Any, nets: Sequence[Any]) -> Any:
-    """The pipeline class for a ControlNet: diffusers' own lookup misses a few that follow the usual naming."""
+    """Return the pipeline class for a ControlNet: diffusers' own lookup misses a few with the usual naming."""
     import diffusers
     from diffusers.pipelines.auto_pipeline import AUTO_TEXT2IMAGE_PIPELINES_MAPPING
 
@@ -84,7 +84,7 @@ def _controlnet(pipeline: Any, name: str, dtype: torch.dtype, assumptions: list[
                 f"there is no usual ControlNet for a {type(denoiser).__name__}; give a folder with its config.json"
             )
         owner = getattr(diffusers, class_name)
-        # Not by `from_config`: of a configuration that names defaults it keeps those instead of what is changed.
+        # Not `from_config`, which prefers the defaults that a configuration lists to the changed values.
         config = {key: value for key, value in {**denoiser.config, **depths}.items() if key in _parameters(owner)}
         net = owner(**config).eval()
     differences = ", ".join(f"{key} {value}" for key, value in depths.items())
@@ -93,7 +93,7 @@ def _controlnet(pipeline: Any, name: str, dtype: torch.dtype, assumptions: list[
 
 
 def _check_fit(name: str, net: Any, denoiser: Any) -> None:
-    """Refuse a ControlNet that was made for a model of another architecture, or of other sizes."""
+    """Refuse a ControlNet for another architecture, or of other sizes."""
     owner = type(denoiser).__name__
     known = [USUAL_DEPTHS[owner][0]] if owner in USUAL_DEPTHS else list(OF_UNETS.get(owner, ()))
     if known and type(net).__name__ not in known:
@@ -108,10 +108,10 @@ OF_UNETS = {
     "UNet2DConditionModel": ("ControlNetModel", "ControlNetUnionModel", "ControlNetXSAdapter"),
     "UNetMotionModel": ("ControlNetModel", "SparseControlNetModel"),
 }
-"""By the class of a UNet, the classes of its ControlNets."""
+"""The classes of ControlNets for each class of UNet."""
 
 SAME_VALUES = ("cross_attention_dim", "joint_attention_dim", "projection_class_embeddings_input_dim", "encoder_hid_dim")
-"""Keys of the configuration that say for which model a ControlNet was made: what it gets is of these sizes."""
+"""Keys of the configuration that identify the model of a ControlNet, because its inputs have these sizes."""
 
 
 def _parameters(owner: Any) -> Collection[str]:
@@ -119,7 +119,7 @@ def _parameters(owner: Any) -> Collection[str]:
 
 
 def _published_controlnet(name: str, dtype: torch.dtype, assumptions: list[str]) -> Any:
-    """The ControlNet of a folder with its configuration, or of a model that has one."""
+    """Build the ControlNet of a folder with its configuration, or of a model that has one."""
     plan = _plan(name)
     config = {key: value for key, value in plan.config.items() if key != "quantization_config"}
     owner = part_class(plan.library, plan.class_name, plan.config)

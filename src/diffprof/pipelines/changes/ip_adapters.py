@@ -1,4 +1,4 @@
-"""An IP-Adapter for a UNet without weights: its image encoder, its projection, and its attention to the image."""
+"""Add an IP-Adapter to a UNet without weights: its image encoder, its projection, and its attention to the image."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ HEAD_SIZE = 64
 
 
 def add_ip_adapter(pipeline: Any, kind: str, dtype: torch.dtype) -> list[str]:
-    """Give the pipeline an IP-Adapter of the published shapes; gives what was assumed."""
+    """Give the pipeline an IP-Adapter of the published shapes; return the assumptions made."""
     if kind not in IP_ADAPTERS:
         raise RequestError(f"unknown IP-Adapter {kind!r}; there are {' and '.join(IP_ADAPTERS)}")
     unet = getattr(pipeline, "unet", None)
@@ -69,7 +69,7 @@ def _projection(unet: Any, kind: str) -> dict[str, torch.Tensor]:
 
 
 def _resampler(width: int) -> dict[str, torch.Tensor]:
-    """Sixteen learned tokens that attend to those of the image, in four layers."""
+    """Return the weights of sixteen learned tokens that attend to those of the image, in four layers."""
     inner = 768 if width <= 768 else 1280
     weights = {
         "latents": torch.empty(1, PLUS_TOKENS, inner),
@@ -96,7 +96,7 @@ def _resampler(width: int) -> dict[str, torch.Tensor]:
 
 
 def _attention(unet: Any) -> dict[str, torch.Tensor]:
-    """Keys and values for each cross-attention, numbered as published IP-Adapters number them."""
+    """Return keys and values for each cross-attention, numbered as in published IP-Adapters."""
     weights = {}
     number = 1
     for name in unet.attn_processors:

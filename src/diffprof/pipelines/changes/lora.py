@@ -19,7 +19,7 @@ from diffprof.pipelines.patching import Patches
 from diffprof.pipelines.quiet import quiet_libraries
 
 PROJECTIONS = ("to_q", "to_k", "to_v", "to_out.0", "add_q_proj", "add_k_proj", "add_v_proj", "to_add_out")
-"""The layers that diffusers' training scripts adapt, by the names that its models have for them."""
+"""The layers that diffusers' training scripts adapt, by their names in its models."""
 
 LARGEST_RANK = 4096
 MOST_TENSORS = 100_000
@@ -27,7 +27,7 @@ USUAL_FILE = "pytorch_lora_weights.safetensors"
 
 
 def add_lora(pipeline: Any, lora: str, dtype: torch.dtype, name: str) -> list[str]:
-    """Add the adapter to a pipeline on virtual weights; gives what had to be assumed."""
+    """Add the adapter to a pipeline on virtual weights; return the assumptions made."""
     require_peft()
     if lora.strip().isdecimal():
         return _add_rank(pipeline, int(lora), dtype, name)
@@ -35,7 +35,7 @@ def add_lora(pipeline: Any, lora: str, dtype: torch.dtype, name: str) -> list[st
 
 
 def lora_file(path: str) -> Path:
-    """The file of a LoRA: given itself, or by its folder."""
+    """Return the file of a LoRA, given by itself or by its folder."""
     file = Path(path).expanduser()
     file = file / USUAL_FILE if file.is_dir() else file
     if file.suffix in (".bin", ".pt", ".ckpt", ".pth"):
@@ -46,7 +46,7 @@ def lora_file(path: str) -> Path:
 
 
 def require_peft() -> None:
-    """Refused where peft is not installed."""
+    """Raise a `RequestError` if peft is not installed."""
     import importlib.util
 
     if importlib.util.find_spec("peft") is None:
@@ -73,7 +73,7 @@ def _add_rank(pipeline: Any, rank: int, dtype: torch.dtype, name: str) -> list[s
 
 
 def projections(denoiser: torch.nn.Module) -> list[str]:
-    """Paths of the layers that a LoRA of a rank adapts."""
+    """Return the paths of the layers that a LoRA of a given rank adapts."""
     return [
         path
         for path, module in denoiser.named_modules()
@@ -104,10 +104,10 @@ def _add_file(pipeline: Any, file: Path, dtype: torch.dtype, name: str) -> list[
 
 
 def with_slots(pipeline: Any, tensors: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-    """The tensors by names that diffusers knows: it expects the slot of the denoiser before the path of a layer.
+    """Rename the tensors for diffusers, which expects the slot of the denoiser before the path of a layer.
 
     PEFT writes ``base_model.model.`` before it, ComfyUI ``diffusion_model.``, and some trainers nothing. All other
-    names are for diffusers' own converters, which know those of kohya, XLabs, Black Forest Labs and others.
+    names are left to diffusers' own converters, which know those of kohya, XLabs, Black Forest Labs and others.
     """
     named = {name: OTHER_PREFIX.sub("", name) for name in tensors}
     for slot, denoiser in _denoisers(pipeline).items():
@@ -120,9 +120,9 @@ def with_slots(pipeline: Any, tensors: Mapping[str, torch.Tensor]) -> dict[str, 
 
 
 def _in_layout_of_peft(named: Mapping[str, str], tensors: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-    """The names that diffusers takes as they are: converters of some models would put a slot before them again.
+    """Return names that diffusers does not convert: some converters would add the slot again.
 
-    A scale is multiplied into the matrix behind it.
+    A scale is multiplied into the second matrix.
     """
     scales = {
         named[name].removesuffix(ALPHA): float(tensor) for name, tensor in tensors.items() if name.endswith(ALPHA)
@@ -142,7 +142,7 @@ ALPHA = ".alpha"
 
 
 def _in_layout_of_comfyui(tensors: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-    """The only one with the original paths of FLUX that diffusers converts; a scale that is not there is one."""
+    """Return the only layout with the original FLUX paths that diffusers converts; a missing scale is one."""
     found: dict[str, torch.Tensor] = {}
     for name, tensor in tensors.items():
         new = f"diffusion_model.{name.replace('.lora_A.', '.lora_down.').replace('.lora_B.', '.lora_up.')}"
@@ -165,7 +165,7 @@ LORA_ENDING = re.compile(
 
 
 def refuse_other_adapters(file: Path, tensors: Collection[str]) -> None:
-    """Refuse other kinds of adapters: diffusers has no layers for them."""
+    """Refuse other kinds of adapters, which diffusers has no layers for."""
     for kind, mark in {"LoHa": ".hada_w1_a", "LoKr": ".lokr_w1"}.items():
         if any(mark in name for name in tensors):
             raise RequestError(f"{file} is a {kind}, which diffusers cannot load; extract a LoRA from it and use that")
@@ -173,7 +173,7 @@ def refuse_other_adapters(file: Path, tensors: Collection[str]) -> None:
 
 @contextlib.contextmanager
 def _conversion_mode(pipeline: Any, mode: _Conversion) -> Iterator[None]:
-    """Have diffusers' converters of other formats run in this mode."""
+    """Let diffusers' converters of other formats run in this mode."""
     original = pipeline.lora_state_dict
 
     def convert(*args: Any, **kwargs: Any) -> Any:
@@ -188,7 +188,7 @@ def _conversion_mode(pipeline: Any, mode: _Conversion) -> Iterator[None]:
 
 
 class _Conversion(TorchFunctionMode):
-    """Numbers that converters make, such as scales, are real; of values that a header does not have, none is zero."""
+    """Makes numbers that converters create, such as scales, real; values that a header does not have are never zero."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -201,14 +201,14 @@ class _Conversion(TorchFunctionMode):
         if func is torch.tensor:
             kwargs.setdefault("device", "cpu")
         if func is torch.all and args[0].is_meta:
-            # Asked by diffusers of the fused projections in kohya's files for FLUX: are those of the others zero?
+            # Diffusers checks whether parts of fused projections in kohya's FLUX files are zero.
             self.has_guessed = True
             return torch.zeros((), dtype=torch.bool, device="cpu")
         return func(*args, **kwargs)
 
 
 def read_header(file: Path) -> dict[str, torch.Tensor]:
-    """The tensors of a safetensors file, without data; scales of adapters, single numbers, are taken as one."""
+    """Return the tensors of a safetensors file without data; scalar scales of adapters are taken as one."""
     from safetensors import SafetensorError, safe_open
 
     try:
@@ -244,13 +244,13 @@ def _parameters(pipeline: Any) -> int:
 
 @contextlib.contextmanager
 def _refusal(sentence: str) -> Iterator[None]:
-    """Whatever the libraries raise, as one sentence."""
+    """Convert errors of the libraries to one sentence."""
     try:
         yield
     except RequestError:
         raise
     except Exception as error:
-        # torch lists the weights that do not fit in the lines after its first.
+        # torch lists the weights that do not fit after the first line.
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
         reason = lines[1] if len(lines) > 1 and "loading state_dict" in lines[0] else first_line(error)
         raise RequestError(f"{sentence}: {reason[:300].rstrip('.')}") from error

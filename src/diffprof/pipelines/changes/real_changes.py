@@ -1,4 +1,4 @@
-"""Changes a loaded pipeline as a request asks for, with the libraries themselves: the same layers as a dry run's."""
+"""Change a loaded pipeline with the libraries themselves, which gives the same layers as in a dry run."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ INSTALLED_AS = {"quanto": "optimum-quanto"}
 
 
 def check_packages(changes: Changes) -> None:
-    """Refuse what cannot be done on this machine, before anything is loaded."""
+    """Refuse changes that this machine cannot make, before anything is loaded."""
     for name in ("controlnet", "ip_adapter", "guidance_interval"):
         if getattr(changes, name):
             raise RequestError(f"{name} can be counted but not run here; change a live pipeline and measure that")
@@ -44,12 +44,12 @@ def check_packages(changes: Changes) -> None:
 def _is_installed(package: str) -> bool:
     try:
         return importlib.util.find_spec(package) is not None
-    except ModuleNotFoundError:  # of the package around it
+    except ModuleNotFoundError:  # the parent package is missing
         return False
 
 
 def make_changes(pipeline: Any, changes: Changes, dtype: torch.dtype, device: torch.device) -> None:
-    """Make the changes, by the components that a dry run found them for."""
+    """Make the changes to the components that a dry run found."""
     for slot, kind in changes.quantize.items():
         model = components_of(pipeline)[slot]
         library, _, own = kind.partition(":")
@@ -139,4 +139,4 @@ QUANTIZE: dict[str, Callable[[torch.nn.Module, str, torch.dtype, torch.device], 
     "quanto": _with_quanto,
     "gguf": _with_gguf,
 }
-"""How each library packs the linear layers of a model in place."""
+"""Functions that quantize the linear layers of a model in place, by library."""

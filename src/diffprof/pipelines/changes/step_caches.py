@@ -1,4 +1,4 @@
-"""diffusers' step caches by short names: they reuse what a denoiser computed in an earlier step."""
+"""diffusers' step caches by short name: they reuse what a denoiser computed in an earlier step."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from diffprof.record.request import JSON_WORDS
 
 @dataclasses.dataclass(frozen=True)
 class CacheChoice:
-    """A cache of the installed diffusers and the settings that were given for it."""
+    """A cache of the installed diffusers, and its settings."""
 
     name: str
     config_class: Any
@@ -25,7 +25,7 @@ class CacheChoice:
 
 
 def parse_cache(text: str) -> CacheChoice:
-    """``first_block`` or ``first_block:threshold=0.1``: refused here when there is no such cache or setting."""
+    """Parse ``first_block`` or ``first_block:threshold=0.1``; refuse unknown caches and settings."""
     name, _, given = text.partition(":")
     known = known_caches()
     plain_name = _normalize_name(name)
@@ -37,7 +37,7 @@ def parse_cache(text: str) -> CacheChoice:
     if found in FIRST_SETTINGS and re.fullmatch(r"[0-9.eE+-]+", given):
         given = f"{FIRST_SETTINGS[found]}={given}"
     settings = {}
-    # A comma inside of a list is followed by no name.
+    # A comma inside a list is not followed by a name.
     for setting in re.split(r",(?=\s*\w+\s*=)", given) if given else ():
         key, equals, value = (part.strip() for part in setting.partition("="))
         if not equals:
@@ -51,7 +51,7 @@ def parse_cache(text: str) -> CacheChoice:
 
 
 def known_caches() -> dict[str, Any]:
-    """The caches of the installed diffusers by short name: ``FirstBlockCacheConfig`` is ``first_block``."""
+    """Return the caches of the installed diffusers by short name: ``FirstBlockCacheConfig`` is ``first_block``."""
     import diffusers.hooks
 
     found = {}
@@ -69,19 +69,19 @@ FIRST_SETTINGS = {
     "first_block": "threshold", "mag": "threshold", "taylorseer": "cache_interval",
     "pyramid_attention": "spatial_attention_block_skip_range", "faster": "spatial_attention_block_skip_range",
 }  # fmt: skip
-"""What a number alone stands for, as in ``first_block:0.1``."""
+"""The setting for a number without a name, as in ``first_block:0.1``."""
 
 DECIDED_BY_VALUES = ("first_block",)
-"""Caches that compare what was computed in two steps to decide: what they skip cannot be known without weights."""
+"""Caches that compare values of two steps, so that what they skip depends on weights."""
 
 
 def is_decided_by_values(text: str) -> bool:
-    """Whether what the cache skips depends on weights; refused where there is no such cache."""
+    """Whether the work that the cache skips depends on weights; refuse unknown caches."""
     return parse_cache(text).name in DECIDED_BY_VALUES
 
 
 def enable_cache(pipeline: Any, choice: CacheChoice, arguments: Mapping[str, Any]) -> None:
-    """Switch the cache on in every denoiser; `arguments` are those of the call that is to be made."""
+    """Enable the cache in every denoiser; `arguments` are those of the upcoming call."""
     denoisers: dict[str, Any] = {
         slot: part for slot, part in components_of(pipeline).items() if role_of(slot, part) == "denoiser"
     }
@@ -96,7 +96,7 @@ def enable_cache(pipeline: Any, choice: CacheChoice, arguments: Mapping[str, Any
         except Exception as error:
             reason = " ".join(str(error).split())
             raise PipelineError(f"{slot} cannot use the cache {choice.name}: {reason}") from error
-        # diffusers takes some caches for any model and then finds nothing in it to skip.
+        # diffusers accepts some caches for any model, even if there is nothing to skip.
         if not any(hasattr(module, "_diffusers_hook") for path, module in denoiser.named_modules() if path):
             raise RequestError(f"the cache {choice.name} does nothing in a {type(denoiser).__name__}; choose another")
 
@@ -141,7 +141,7 @@ USUAL_SETTINGS: dict[str, Callable[[Any, Any, Mapping[str, Any]], dict[str, Any]
     "faster": _faster_cache,
     "mag": _mag,
 }
-"""What a cache needs and diffusers has no default for."""
+"""Settings that a cache needs and diffusers has no defaults for."""
 
 
 def _defaults_of_call(pipeline: Any) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Changes a pipeline on virtual weights as a request asks for: adapters first, then how its weights are kept."""
+"""Change a pipeline on virtual weights: adapters first, then the storage of its weights."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from diffprof.pipelines.packing.quantization import plan_quantization
 from diffprof.record.changes import EVERY, Changes
 
 QUANTIZED_ROLES = ("denoiser", "text_encoder")
-"""What is quantized where no component is named: they hold most weights. VAEs have few, and suffer from it."""
+"""The roles to quantize if no component is named: they have most weights. VAEs have few, and lose quality."""
 
 LAYERWISE_ROLES = ("denoiser",)
 
@@ -28,7 +28,7 @@ LAYERWISE_ROLES = ("denoiser",)
 def apply_changes(
     pipeline: Any, changes: Changes, dtype: torch.dtype, arguments: Mapping[str, Any]
 ) -> tuple[Any, Changes, list[str]]:
-    """The changed pipeline, the changes by the components that they were made to, and what was assumed."""
+    """Change the pipeline; return it with the changes by component and the assumptions made."""
     assumptions: list[str] = []
     if changes.controlnet:
         pipeline, notes = add_controlnets(pipeline, changes.controlnet, dtype)
@@ -53,7 +53,7 @@ def apply_changes(
 
 
 def chosen_components(pipeline: Any, requested: Mapping[str, str], usual_roles: tuple[str, ...]) -> dict[str, str]:
-    """The components that a change is made to: those that are named, and for ``*`` those of the usual roles."""
+    """Return the components to change: those that are named, and for ``*`` those with the usual roles."""
     roles = {slot: role_of(slot, part) for slot, part in components_of(pipeline).items()}
     for slot in requested:
         if slot != EVERY and slot not in roles:
@@ -79,14 +79,14 @@ def _quantize(pipeline: Any, slot: str, kind: str) -> list[str]:
 
 
 def _refuse_packed(slot: str, model: torch.nn.Module, kind: str) -> None:
-    """Weights that are published packed cannot be packed in another way."""
+    """Refuse to quantize weights that are published quantized in another way."""
     packed = next(filter(None, map(packed_weight, model.parameters())), None)
     if packed is not None:
         raise RequestError(f"{slot} is packed already ({packed.kind}); it cannot be changed to {kind}")
 
 
 def store_layers(pipeline: Any, slot: str, storage: str, dtype: torch.dtype) -> None:
-    """Keep the layers of a component in a smaller dtype, and cast each when it is called."""
+    """Store the layers of a component in a smaller dtype, and cast each when it is called."""
     model: Any = components_of(pipeline)[slot]
     _refuse_packed(slot, model, storage)
     if not hasattr(model, "enable_layerwise_casting"):

@@ -1,1 +1,1 @@
-"""The headers of weight files: names, shapes and types of the tensors, read without the tensors."""
+"""Headers of weight files: names, shapes and types of the tensors, without the tensors."""

@@ -1,4 +1,4 @@
-"""Reads the header of a GGUF file: untrusted, so what it announces is bounded, and no tensor is read."""
+"""Read the header of an untrusted GGUF file: its numbers are bounded, and no tensor is read."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ MOST_VALUES = 10_000
 MOST_ITEMS = 1_000_000
 USUAL_ALIGNMENT = 32
 ORIGINAL_SHAPE = "comfy.gguf.orig_shape."
-"""Under this name and that of a tensor: the shape of one that had more dimensions than the format can pack."""
+"""The prefix for the original shape of a tensor with more dimensions than the format can pack."""
 
-# Every kind of tensor: its name, how many elements make a block, and the bytes of a block.
+# Every type of tensor: its name, the elements of a block, and the bytes of a block.
 KINDS: Mapping[int, tuple[str, int, int]] = {
     0: ("float32", 1, 4), 1: ("float16", 1, 2), 2: ("Q4_0", 32, 18), 3: ("Q4_1", 32, 20), 6: ("Q5_0", 32, 22),
     7: ("Q5_1", 32, 24), 8: ("Q8_0", 32, 34), 9: ("Q8_1", 32, 40), 10: ("Q2_K", 256, 84), 11: ("Q3_K", 256, 110),
@@ -41,11 +41,11 @@ KINDS: Mapping[int, tuple[str, int, int]] = {
 
 TEXT, ARRAY = 8, 9
 NUMBERS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
-"""Types of values and how struct calls them."""
+"""Types of values, with their struct formats."""
 
 
 def read_gguf_header(file: Path) -> WeightHeader:
-    """The header of a file, checked against the length of the file."""
+    """Read the header of a file, and check it against the size of the file."""
     try:
         with file.open("rb") as opened:
             return _Reader(opened, file).header()
@@ -54,7 +54,7 @@ def read_gguf_header(file: Path) -> WeightHeader:
 
 
 class _Reader:
-    """Reads values one after the other, and no further than a header may go."""
+    """Reads one value after the other, up to the largest allowed header."""
 
     def __init__(self, opened: BinaryIO, file: Path) -> None:
         self.opened = opened
@@ -91,7 +91,7 @@ class _Reader:
         dimensions = self._number("I")
         if dimensions > 8:
             raise damage_error(self.file, f"{name} has {dimensions:,} dimensions")
-        # The format counts from the innermost dimension.
+        # The format starts with the innermost dimension.
         shape = tuple(reversed([self._number("Q") for _ in range(dimensions)]))
         kind, offset = self._number("I"), self._number("Q")
         if kind not in KINDS:
@@ -119,7 +119,7 @@ class _Reader:
         raise damage_error(self.file, f"a value has the unknown type {kind:,}")
 
     def _array(self, keep: bool) -> Any:
-        """Vocabularies and the like are passed over."""
+        """Read or skip an array; vocabularies and the like are skipped."""
         kind, count = self._number("I"), self._number("Q")
         if count > MOST_ITEMS or kind == ARRAY:
             raise damage_error(self.file, f"a list announces {count:,} items of type {kind:,}")

@@ -1,4 +1,4 @@
-"""What the header of a weight file says about its tensors, whatever its format is."""
+"""The header of a weight file, independent of its format."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from diffprof.errors import RequestError
 
 LARGEST_HEADER_BYTES = 32 * 1024 * 1024
-"""A header with 2,000 tensors, as large models have, takes 300 KB."""
+"""The header of a large model with 2,000 tensors takes 300 KB."""
 
 MOST_TENSORS = 50_000
-"""The largest models that are published in one file have a few thousand."""
+"""The largest models in one file have a few thousand."""
 
 LARGEST_DIMENSION = 2**40
 LONGEST_NAME = 1000
@@ -30,7 +30,7 @@ class StoredTensor:
 
     @property
     def elements(self) -> int:
-        """How many weights it represents, packed or not."""
+        """The number of weights, packed or not."""
         return math.prod(self.shape)
 
 
@@ -40,11 +40,11 @@ class WeightHeader:
 
     tensors: Mapping[str, StoredTensor]
     metadata: Mapping[str, str] = field(default_factory=dict)
-    """Texts that the file keeps about itself."""
+    """Strings that describe the file."""
 
 
 def bytes_by_dtype(tensors: Iterable[StoredTensor]) -> dict[str, int]:
-    """The bytes of the tensors by the type that they are stored in, the most bytes first."""
+    """Return the bytes of the tensors by storage type, the most bytes first."""
     found: Counter[str] = Counter()
     for tensor in tensors:
         found[tensor.dtype] += tensor.size_bytes
@@ -52,5 +52,5 @@ def bytes_by_dtype(tensors: Iterable[StoredTensor]) -> dict[str, int]:
 
 
 def damage_error(file: object, reason: str) -> RequestError:
-    """The error for a file that cannot be what it says it is."""
+    """Return the error for a damaged file."""
     return RequestError(f"{file} is damaged: {reason}; fetch it again")

@@ -1,4 +1,4 @@
-"""Reads the header of a safetensors file: untrusted, so every number is checked, and nothing behind it is read."""
+"""Read the header of an untrusted safetensors file: every number is checked, and the data is not read."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ DTYPES = {
     "F8_E8M0": ("float8_e8m0fnu", 8), "F4": ("float4_e2m1fn_x2", 4), "F6_E2M3": ("float6_e2m3", 6),
     "F6_E3M2": ("float6_e3m2", 6), "F8_E4M3FNUZ": ("float8_e4m3fnuz", 8), "F8_E5M2FNUZ": ("float8_e5m2fnuz", 8),
 }  # fmt: skip
-"""The dtype of torch and its bits for every dtype of the format."""
+"""The torch dtype and its bits for every dtype of the format."""
 
 LFS_POINTER = b"version https://git-lfs"
 
 
 def read_safetensors_header(file: Path) -> WeightHeader:
-    """The header of a file, checked against the length of the file."""
+    """Read the header of a file, and check it against the size of the file."""
     try:
         file_bytes = file.stat().st_size
         with file.open("rb") as opened:
@@ -54,7 +54,7 @@ def read_safetensors_header(file: Path) -> WeightHeader:
 
 
 def parse_safetensors_header(text: bytes, file: object, data_bytes: int | None) -> WeightHeader:
-    """The header that a text spells; `data_bytes` is how long the rest of the file is, None where that is not known."""
+    """Parse a header; `data_bytes` is the size of the rest of the file, None if it is not known."""
     try:
         values = parse_json(text)
     except (ValueError, RecursionError):
@@ -70,7 +70,7 @@ def parse_safetensors_header(text: bytes, file: object, data_bytes: int | None) 
 def parse_safetensors_tensors(
     values: Mapping[str, Any], file: object, data_bytes: int | None
 ) -> dict[str, StoredTensor]:
-    """The tensors that a header describes, each checked, and all of them against each other."""
+    """Return the tensors of a header; check each of them, and that they are consistent."""
     if len(values) > MOST_TENSORS:
         raise RequestError(
             f"{file} lists {len(values):,} tensors; diffprof reads files with up to {MOST_TENSORS:,}, "

@@ -1,4 +1,4 @@
-"""The weights of one component as its files hold them: how many, in which types, of how many bytes."""
+"""The stored weights of one component: how many, of which types, and their bytes."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from dataclasses import dataclass, replace
 from diffprof.pipelines.headers.header import StoredTensor, bytes_by_dtype
 
 COMPUTED_IN = ("float32", "bfloat16", "float16", "float64")
-"""Dtypes that layers compute in; weights of any other are unpacked or cast first."""
+"""Dtypes that layers compute in; weights of other types are unpacked or cast first."""
 
 PACKED_BY_BITSANDBYTES = re.compile(r"^(?P<weight>.+)\.quant_state\.bitsandbytes__(?P<kind>nf4|fp4)$")
 BESIDE_WEIGHTS = re.compile(
     r"\.(absmax|quant_map|nested_absmax|nested_quant_map|quant_state\.\w+|SCB|weight_format"
     r"|scale_weight|scale_input|weight_scale|weight_scale_2|input_scale|comfy_quant)$|^scaled_fp8$|\.scaled_fp8$"
 )
-"""Tensors that quantized files keep to unpack others: they take bytes, and are no weights of the model."""
+"""Tensors of quantized files that are needed to unpack others: they take bytes, but are not weights of the model."""
 
 
 @dataclass(frozen=True)
@@ -31,17 +31,17 @@ class StoredWeights:
 
     @property
     def elements(self) -> int:
-        """Weights of the model, without what quantized files keep next to them."""
+        """The number of the model's weights, without the auxiliary tensors of quantized files."""
         return sum(tensor.elements for name, tensor in self.tensors.items() if not BESIDE_WEIGHTS.search(name))
 
     @property
     def main_dtype(self) -> str:
-        """The type that most of the bytes are stored in."""
+        """The storage type of most bytes."""
         return next(iter(self.bytes_by_dtype), "")
 
     @property
     def is_packed(self) -> bool:
-        """Whether the bytes stay as they are when the weights are loaded in another dtype."""
+        """Whether loading the weights in another dtype leaves the bytes unchanged."""
         return any(tensor.dtype not in COMPUTED_IN and not _is_plain(tensor.dtype) for tensor in self.tensors.values())
 
 
@@ -51,7 +51,7 @@ def _is_plain(dtype: str) -> bool:
 
 
 def stored_weights(tensors: Mapping[str, StoredTensor]) -> StoredWeights:
-    """The weights; those that are packed two to a byte count as what they stand for."""
+    """Return the weights; those that are packed two to a byte have their unpacked shapes."""
     packed = {
         match["weight"]: match["kind"] for match in map(PACKED_BY_BITSANDBYTES.match, tensors) if match is not None
     }
@@ -67,16 +67,16 @@ def stored_weights(tensors: Mapping[str, StoredTensor]) -> StoredWeights:
 
 
 NVFP4, SCALE_OF_NVFP4 = "nvfp4", "_scale_2"
-"""Two numbers to a byte of a row; beside each weight lie its scales by 16 elements, and one scale of these scales."""
+"""Two numbers per byte of a row; each weight has scales for 16 elements, and one scale for these scales."""
 
 
 def _unpacked_shape(tensor: StoredTensor, kind: str) -> tuple[int, ...]:
     if kind == NVFP4 and tensor.shape:
         return (*tensor.shape[:-1], 2 * tensor.shape[-1])
-    return (2 * tensor.elements,)  # bitsandbytes keeps the shape elsewhere, as text
+    return (2 * tensor.elements,)  # bitsandbytes stores the shape elsewhere, as text
 
 
 def computing_dtype(stored: StoredWeights | None, otherwise: str) -> str:
-    """The dtype that a component computes in where none was requested: that of its weights, if layers can use it."""
+    """Return the dtype that a component computes in by default: that of its weights, if layers can use it."""
     dtype = stored.main_dtype if stored is not None else ""
     return dtype if dtype in COMPUTED_IN else otherwise

@@ -1,1 +1,1 @@
-"""Pipelines that can run: their weights, their devices and ranks, and whether they fit."""
+"""Load pipelines that can run: their weights, their devices and ranks, and whether they fit."""

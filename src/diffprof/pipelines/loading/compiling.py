@@ -1,4 +1,4 @@
-"""Compiles the denoisers of a pipeline with torch, as a whole or block by block."""
+"""Compile the denoisers of a pipeline with torch, as a whole or block by block."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from diffprof.pipelines.components import components_of, role_of
 
 
 def compile_denoisers(pipeline: Any, way: str) -> None:
-    """Hand every denoiser to `torch.compile`; torch compiles it in its first call."""
+    """Pass every denoiser to `torch.compile`; torch compiles it in its first call."""
     denoisers = {slot: part for slot, part in components_of(pipeline).items() if role_of(slot, part) == "denoiser"}
     if not denoisers:
         raise RequestError(f"{type(pipeline).__name__} has no denoiser to compile; leave --compile out")

@@ -1,4 +1,4 @@
-"""Spreads the components of a pipeline over several devices: by diffusers' rule, or as the user says."""
+"""Distribute the components of a pipeline over several devices: by diffusers' rule, or as requested."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from diffprof.record.preparation import BALANCED, EVERY
 
 
 def check_device_map(devices: Mapping[str, str], target: Target) -> None:
-    """Refuse a map that this machine, or another switch, rules out."""
+    """Refuse a map that this machine, or another option, rules out."""
     if not devices:
         return
     if target.offload is not None:
@@ -30,14 +30,14 @@ def check_device_map(devices: Mapping[str, str], target: Target) -> None:
 
 
 def accelerator_memory() -> dict[int, int]:
-    """By index, the free memory of every accelerator, as diffusers asks for it."""
+    """Return the free memory of every accelerator, by index, as diffusers queries it."""
     from accelerate.utils import get_max_memory
 
     return {place: size for place, size in get_max_memory().items() if isinstance(place, int)}
 
 
 def balanced_devices(sizes: Mapping[str, int], memory: Mapping[int, int], kind: str) -> dict[str, str]:
-    """diffusers' rule for ``balanced``: by component, its device."""
+    """Return the device of each component by diffusers' rule for ``balanced``."""
     from diffusers.pipelines.pipeline_loading_utils import _assign_components_to_devices
 
     largest_first = dict(sorted(sizes.items(), key=lambda item: item[1], reverse=True))
@@ -51,7 +51,7 @@ def balanced_devices(sizes: Mapping[str, int], memory: Mapping[int, int], kind: 
 
 
 def spread_components(pipeline: Any, devices: Mapping[str, str], main: torch.device) -> None:
-    """Move each component to its device, where its inputs will follow it; those that are not named to the main one."""
+    """Move each component, with its future inputs, to its device; components that are not named go to the main one."""
     from accelerate import dispatch_model
 
     components = components_of(pipeline)
@@ -66,7 +66,7 @@ def spread_components(pipeline: Any, devices: Mapping[str, str], main: torch.dev
     places = {slot: devices.get(slot, str(main)) for slot in components}
     try:
         for slot, part in components.items():
-            # As diffusers does it: the hook moves the inputs there, and the result back to where they came from.
+            # As in diffusers: the hook moves the inputs there, and the result back.
             dispatch_model(part, {"": places[slot]}, force_hooks=True)
     except Exception as error:
         raise PipelineError(f"{type(pipeline).__name__} cannot be split across devices: {first_line(error)}") from error

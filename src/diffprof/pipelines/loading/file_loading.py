@@ -1,4 +1,4 @@
-"""Loads a model from a single weight file with diffusers' own loader; what was not loaded is never left random."""
+"""Load a model from a single weight file with diffusers' own loader, and refuse a file that lacks weights."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from diffprof.pipelines.plans.blueprint import PartPlan
 
 
 def load_from_file(owner: Any, plan: PartPlan, dtype: torch.dtype, file: Path, folder: Path) -> torch.nn.Module:
-    """The model of a slot with its weights from the file, and its configuration from the folder in diffusers layout."""
+    """Load the model of a slot with weights from the file, and configuration from the folder in diffusers layout."""
     try:
         model = _with_diffusers(owner, plan, dtype, file, folder)
     except Exception as error:
@@ -42,7 +42,7 @@ def _with_diffusers(owner: Any, plan: PartPlan, dtype: torch.dtype, file: Path, 
         )  # fmt: skip
     weights = load_single_file_checkpoint(str(file), local_files_only=True)
     if not issubclass(owner, FromOriginalModelMixin) and hasattr(owner, "from_config"):
-        # Diffusers has no loader for it; the names of its own layout need none.
+        # Diffusers has no loader for it; names in its own layout need none.
         with torch.device("meta"):
             model = owner.from_config(dict(plan.config))
         model.load_state_dict({name: weight.to(dtype) for name, weight in weights.items()}, assign=True)

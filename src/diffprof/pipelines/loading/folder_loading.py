@@ -1,4 +1,4 @@
-"""Loads one model from its folder with its library's own loader; what was not loaded is never left random."""
+"""Load one model from its folder with its library's own loader, and refuse files that lack weights."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LONGEST_REASON = 300
 def load_model(
     owner: Any, plan: PartPlan, config: Mapping[str, Any], dtype: torch.dtype, place: Path, files: WeightFiles
 ) -> torch.nn.Module:
-    """The model with the weights of these files, every one of them; else a sentence that names the file."""
+    """Load the model with all its weights from these files; an error names the file."""
     if (place / "adapter_config.json").exists():
         raise UnsafeModelError(
             f"{place / 'adapter_config.json'} asks for another model to load the adapter onto; "
@@ -32,7 +32,7 @@ def load_model(
         with _without_bars():
             model, report = _with_library(owner, plan, config, dtype, place, files)
     except Exception as error:
-        # The first sentence: those after it say how to go on without the weights.
+        # The first sentence: those after it explain how to continue without the weights.
         reason = re.split(r"(?<=[.!])\s", " ".join(str(error).split()))[0][:LONGEST_REASON] or type(error).__name__
         raise RequestError(
             f"{file} cannot be loaded as the {plan.class_name} of {place}/config.json: {reason}"
@@ -58,20 +58,20 @@ def _with_library(
     }
     if getattr(owner, "config_class", None) is None:
         return owner.from_pretrained(str(place), torch_dtype=dtype, **options)
-    # A configuration of our own making: what a file says about attention could name code of the hub.
+    # A new configuration, because the attention setting of the file could name code of the hub.
     quantized = {name: plan.config[name] for name in ("quantization_config",) if name in plan.config}
     own = transformers_config(owner, plan, {**config, **quantized})
     return owner.from_pretrained(str(place), config=own, dtype=dtype, **options)
 
 
 def _name(key: Any) -> str:
-    """The name of a weight; a weight of the wrong shape comes with both shapes."""
+    """Return the name of a weight; a weight of the wrong shape comes with both shapes."""
     return key if isinstance(key, str) else str(key[0])
 
 
 @contextlib.contextmanager
 def _without_bars() -> Iterator[None]:
-    """The libraries would draw a bar of their own for every model."""
+    """Disable the libraries' own progress bars for every model."""
     import diffusers.utils.logging
     import transformers.utils.logging
 

@@ -1,4 +1,4 @@
-"""Whether a model fits into the memory of this machine, checked before it is fetched and loaded."""
+"""Check whether a model fits into the memory of this machine, before it is downloaded and loaded."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from diffprof.pipelines.machine_memory import available_bytes
 
 
 def check_memory(name: str, weights: Mapping[str, int], activations: int, target: Target, random: bool) -> None:
-    """Compare what the pipeline needs with what is free; `weights` are bytes by component."""
+    """Compare the memory that the pipeline needs with the free memory; `weights` are bytes by component."""
     for place, (held, working) in _required_bytes(weights, activations, target, random).items():
         free = free_bytes(place)
         if free is not None and held + working > free:
@@ -25,11 +25,11 @@ def check_memory(name: str, weights: Mapping[str, int], activations: int, target
 
 
 def free_bytes(device: torch.device) -> int | None:
-    """Memory of the device that this process can have now; None where the device does not say.
+    """Return the memory of the device that this process can use now; None if the device does not report it.
 
-    Beside what the driver has left, that is what torch's allocator holds and does not use.
+    This is the free memory of the driver plus the unused memory of torch's allocator.
     """
-    if device.type in ("cpu", "mps"):  # Metal computes in the memory of the host
+    if device.type in ("cpu", "mps"):  # Metal uses the memory of the host
         return available_bytes()
     backend: Any = getattr(torch, device.type, None)
     memory_info = getattr(backend, "mem_get_info", None)
@@ -37,7 +37,7 @@ def free_bytes(device: torch.device) -> int | None:
         return None
     try:
         free = int(memory_info(device)[0])
-    except RuntimeError:  # as of an Intel GPU whose driver does not tell it
+    except RuntimeError:  # for example an Intel GPU whose driver does not report it
         return None
     if not hasattr(backend, "memory_reserved"):
         return free
@@ -47,15 +47,15 @@ def free_bytes(device: torch.device) -> int | None:
 def _required_bytes(
     weights: Mapping[str, int], activations: int, target: Target, random: bool
 ) -> dict[torch.device, tuple[int, int]]:
-    """For each device the bytes of weights that it holds at one time, and those of what is computed there."""
+    """Return for each device the most bytes of weights at one time, and the bytes of activations."""
     device, offload = target.device, target.offload
     total, largest = sum(weights.values()), max(weights.values(), default=0)
     if device.type in ("cpu", "mps"):
         return {device: (total, activations)}
     if target.spread:
-        return {CPU: (total, 0)}  # what goes where is decided when all is there
+        return {CPU: (total, 0)}  # the distribution is decided when everything is loaded
     if offload is None:
-        # One component after the other passes through the host, unless its weights are made on the device.
+        # Components pass through the host one by one, unless their weights are created on the device.
         return {CPU: (0 if random else largest, 0), device: (total, activations)}
     return {CPU: (total, 0), device: (largest if offload == "model" else 0, activations)}
 

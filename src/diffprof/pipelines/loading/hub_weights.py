@@ -1,4 +1,4 @@
-"""Fetches a model's weights from the Hugging Face hub: exactly the safetensors files that will be read."""
+"""Download a model's weights from the Hugging Face hub: exactly the safetensors files that will be read."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ def fetch_weights(
     progress: Progress | None,
     preparation: Preparation | None = None,
 ) -> Path:
-    """The local folder that holds the weights of these classes, by slot; fetched where they are not there yet."""
+    """Return the local folder with the weights of these classes, by slot; download missing ones."""
     from huggingface_hub import HfApi, hf_hub_download, snapshot_download
 
     revision, variant = (preparation.revision, preparation.variant) if preparation else (None, None)
     with explain_hub_errors(hub_id, for_weights=True, revision=revision):
         if not is_reachable(hub_id, revision):
-            # What was fetched before may be enough; reading the folder says what is missing.
+            # Earlier downloads may be sufficient; reading the folder reports what is missing.
             here: dict[str, Any] = {"revision": revision, "local_files_only": True}
             return Path(snapshot_download(hub_id, allow_patterns=["*.safetensors"], **here))
         names = HfApi().list_repo_files(hub_id, revision=revision)
@@ -46,7 +46,7 @@ def fetch_weights(
 
 
 def _bars(hub_id: str, progress: Progress | None) -> Any:
-    """A progress bar class for the hub that draws nothing and forwards to `progress`."""
+    """Return a progress bar class for the hub that draws nothing and forwards to `progress`."""
     from huggingface_hub.utils.tqdm import tqdm
 
     class Bar(tqdm):

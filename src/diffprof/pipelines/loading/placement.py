@@ -1,4 +1,4 @@
-"""Where a pipeline runs, and where its weights wait: the device and diffusers' ways to offload."""
+"""Where a pipeline runs, and where its weights are kept: the device and diffusers' offload modes."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ CPU = torch.device("cpu")
 
 @dataclass(frozen=True)
 class Target:
-    """The device that a pipeline runs on, and the way its weights come there, if they do not stay there."""
+    """The device of a pipeline, and the mode of offloading its weights, if any."""
 
     device: torch.device
     offload: str | None = None
     spread: bool = False
-    """Whether components go to several devices, from the CPU."""
+    """Whether components are distributed over several devices, from the CPU."""
 
     @property
     def weights_on(self) -> torch.device:
-        """Where the weights are loaded to."""
+        """The device that the weights are loaded to."""
         return CPU if self.offload or self.spread else self.device
 
 
 def target_of(device: str | None, offload: str | None, spread: bool = False) -> Target:
-    """The requested device and way to offload; refused where this machine lacks it, or where it makes no sense."""
+    """Return the requested device and offload mode; refuse those that this machine lacks or that make no sense."""
     target = Target(device_of_rank(requested_device(device), this_rank()), offload, spread)
     if offload is not None and offload not in OFFLOADS:
         raise RequestError(f"unknown offload mode {offload!r}; there are {', '.join(OFFLOADS)}")
@@ -60,7 +60,7 @@ def place_pipeline(pipeline: Any, target: Target) -> None:
 
 
 def requested_device(name: str | None) -> torch.device:
-    """The device of that name; by default the accelerator of this machine, or its CPU."""
+    """Return the device of that name; by default the accelerator of this machine, or its CPU."""
     if name is None:
         found = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else None
         return found if found is not None else CPU

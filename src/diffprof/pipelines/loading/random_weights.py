@@ -1,4 +1,4 @@
-"""Models of the true architecture with random weights: what is computed is right, what comes out of it is noise."""
+"""Models of the true architecture with random weights: the computation is the model's, the output is noise."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from diffprof.pipelines.plans.blueprint import PartPlan
 
 SEED = 0
 LARGEST_SPREAD = 0.02
-"""Standard deviation of a weight that few inputs meet in; where many do, it is smaller: their sum stays about 1."""
+"""Standard deviation of a weight with few inputs; with many it is smaller, so that their sum stays about 1."""
 BLOCK_LENGTH = 1_048_573
-"""A prime: numbers that repeat after it do not line up with the rows of any matrix."""
+"""A prime, so that repeated blocks do not align with the rows of any matrix."""
 
 
 def random_model(
     owner: Any, plan: PartPlan, config: Mapping[str, Any], dtype: torch.dtype, device: torch.device
 ) -> torch.nn.Module:
-    """A model whose buffers hold what its own code computes, and whose weights are random and of a sane scale."""
-    # The libraries make the tables of a model that they load in the same way: in its dtype, and for real.
+    """Create a model whose code has filled its buffers, and whose weights are random with a sane scale."""
+    # The libraries create the tables of a loaded model in the same way: in its dtype, and with values.
     with _default_dtype(dtype), Patches() as patches:
         skip_initialisation(patches)
         patches.function(torch.nn.Module, "register_parameter", _register_virtual)
@@ -36,7 +36,7 @@ def random_model(
 
 
 def _register_virtual(original: Any) -> Any:
-    """Weights have no memory until all of them are known to fit; those that are shared stay one object."""
+    """Keep weights without memory until all are known to fit; shared weights stay one object."""
 
     def register(module: torch.nn.Module, name: str, parameter: Any) -> None:
         original(module, name, parameter)
@@ -61,7 +61,7 @@ def _fill(model: torch.nn.Module, device: torch.device) -> None:
 
 
 def _initialize(name: str, weight: torch.Tensor, numbers: _RandomNumbers) -> None:
-    """Biases are zeros, scales are ones; both have one dimension, which others of length 1 may stand beside."""
+    """Initialize a weight: zeros for biases and ones for scales, which have one dimension larger than 1."""
     if sum(length > 1 for length in weight.shape) > 1 and weight.is_floating_point():
         inputs = weight.numel() // weight.shape[0]
         numbers.write(weight, min(LARGEST_SPREAD, max(inputs, 1) ** -0.5))
@@ -70,7 +70,7 @@ def _initialize(name: str, weight: torch.Tensor, numbers: _RandomNumbers) -> Non
 
 
 class _RandomNumbers:
-    """Normally distributed numbers, as fast as memory: one block of them, repeated. Always the same."""
+    """Normally distributed numbers as fast as memory: one repeated block of them, always the same."""
 
     def __init__(self, device: torch.device) -> None:
         self._block = torch.randn(BLOCK_LENGTH, generator=torch.Generator().manual_seed(SEED)).to(device)

@@ -1,6 +1,6 @@
-"""Several processes that make one call together, as torchrun starts them: the rank of this one, and joining the group.
+"""Processes that make one call together, started by torchrun: the rank of this one, and joining the group.
 
-Importing this module sets nothing up: `join_ranks` does, and only in a process that torchrun has started.
+Importing this module has no effect: only `join_ranks` does, and only in a process that torchrun has started.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from diffprof.record.preparation import Preparation
 
 @dataclass(frozen=True)
 class Rank:
-    """One of the processes that torchrun has started."""
+    """A process that torchrun has started."""
 
     number: int = 0
     local: int = 0
-    """Its number on this machine."""
+    """Its rank on this machine."""
     count: int = 1
 
     @property
@@ -33,7 +33,7 @@ class Rank:
 
 
 def this_rank() -> Rank:
-    """Which of torchrun's processes this is; the only one where torchrun did not start it."""
+    """Return the rank of this process; the only one if torchrun did not start it."""
     if "RANK" not in os.environ or "WORLD_SIZE" not in os.environ:
         return Rank()
     try:
@@ -60,7 +60,7 @@ def _is_or_are(count: int) -> str:
 
 
 def device_of_rank(device: torch.device, rank: Rank) -> torch.device:
-    """The device of this rank, where none of several was named; refused where there are more ranks than devices."""
+    """Return the device of this rank, unless one was named; refuse more ranks than devices."""
     if rank.count == 1 or device.type == "cpu" or device.index is not None:
         return device
     backend: Any = getattr(torch, device.type)
@@ -75,7 +75,7 @@ def device_of_rank(device: torch.device, rank: Rank) -> torch.device:
 
 @contextlib.contextmanager
 def join_ranks(device: torch.device) -> Iterator[Rank]:
-    """Meet the other processes until the end of the block; nothing happens where there are none."""
+    """Join the process group for the block; does nothing without other processes."""
     rank = this_rank()
     distributed: Any = torch.distributed
     if rank.count == 1 or (distributed.is_available() and distributed.is_initialized()):
@@ -85,7 +85,7 @@ def join_ranks(device: torch.device) -> Iterator[Rank]:
         raise RequestError("this torch was built without torch.distributed: it cannot use several processes")
     if device.index is not None:
         torch.accelerator.set_device_index(device.index)
-    # Objects travel by gloo; tensors of a GPU by the library of its maker.
+    # Objects are sent by gloo, tensors of a GPU by its vendor's library.
     backend = "gloo" if device.type == "cpu" else f"cpu:gloo,{device.type}:{_library(device.type)}"
     try:
         distributed.init_process_group(backend)
@@ -106,7 +106,7 @@ def _library(kind: str) -> str:
 
 
 def spread_denoisers(pipeline: Any, preparation: Preparation) -> None:
-    """Spread every denoiser over the ranks, by diffusers' own switch."""
+    """Distribute every denoiser over the ranks with diffusers' own methods."""
     if not preparation.parallel:
         return
     denoisers = {slot: part for slot, part in components_of(pipeline).items() if role_of(slot, part) == "denoiser"}
@@ -137,7 +137,7 @@ def _config(preparation: Preparation) -> Any:
 
 @contextlib.contextmanager
 def _one_device_at_least() -> Iterator[None]:
-    """diffusers divides by the number of accelerators, also on a machine that has none."""
+    """Patch diffusers, which divides by the number of accelerators, for a machine without any."""
     if torch.accelerator.device_count():
         yield
         return

@@ -1,4 +1,4 @@
-"""The files that hold a model's weights: which they are, and that they are whole. Safetensors only, never a pickle."""
+"""Find the files with a model's weights, and check that they are complete. Safetensors only, never a pickle."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ OTHERWISE = f"fetch it again, or {WITHOUT}"
 
 @dataclass(frozen=True)
 class WeightFileChoice:
-    """The file that a library begins to read a model's weights from."""
+    """The file from which a library starts to read a model's weights."""
 
     name: str
     variant: str | None = None
@@ -33,7 +33,7 @@ class WeightFileChoice:
 
 @dataclass(frozen=True)
 class WeightFiles:
-    """The weight files of one model, all there and whole."""
+    """The complete weight files of one model."""
 
     variant: str | None
     files: tuple[Path, ...]
@@ -44,7 +44,7 @@ class WeightFiles:
 
 
 def weight_files(place: Path, slot: str, owner: Any, dtype: torch.dtype, variant: str | None = None) -> WeightFiles:
-    """The files of a component's folder that its library will read; refused where one is missing or damaged."""
+    """Return the files in a component's folder that its library will read; refuse missing or damaged files."""
     names = [path.name for path in place.iterdir()] if place.is_dir() else []
     choice = choose_weight_file(names, str(place), slot, owner, dtype, variant)
     if choice.is_index:
@@ -62,7 +62,7 @@ def weight_files(place: Path, slot: str, owner: Any, dtype: torch.dtype, variant
 
 
 def check_variant(variant: str | None, found: Iterable[str | None], where: str) -> None:
-    """Refuse a variant that no component has; one that only some have is taken where it is, as diffusers does."""
+    """Refuse a variant that no component has; one that only some have is used for those, as in diffusers."""
     if variant is not None and variant not in found:
         raise RequestError(f"{where} has no weights of the variant {variant}; leave out --variant or correct it")
 
@@ -70,7 +70,7 @@ def check_variant(variant: str | None, found: Iterable[str | None], where: str) 
 def choose_weight_file(
     names: Collection[str], place: str, slot: str, owner: Any, dtype: torch.dtype, variant: str | None = None
 ) -> WeightFileChoice:
-    """Which of the files in a component's folder to read: the requested variant or precision where it is there."""
+    """Choose the file to read in a component's folder: the requested variant or precision if it exists."""
     stem = _stem(owner)
     for choice in _candidates(stem, variant or VARIANTS.get(dtype), index_first=not _is_of_transformers(owner)):
         if choice.name in names:
@@ -85,7 +85,7 @@ def choose_weight_file(
 
 
 def shards_of(index: Path) -> dict[str, list[str]]:
-    """The files that an index lists, each with the tensors that it should hold."""
+    """Return the files that an index lists, each with its tensors."""
     listed = read_json(index).get("weight_map")
     if not isinstance(listed, Mapping) or not listed or not all(isinstance(name, str) for name in listed.values()):
         raise RequestError(f"{index} lists no weight files; {OTHERWISE}")
@@ -121,7 +121,7 @@ def _refuse_absent(file: Path, tensors: list[str], index: Path) -> None:
 
 
 def _tensors_in(file: Path) -> set[str]:
-    """The names of the tensors in a file; its header must fit its length."""
+    """Return the names of the tensors in a file; its header must match its size."""
     from safetensors import SafetensorError, safe_open
 
     try:
@@ -132,7 +132,7 @@ def _tensors_in(file: Path) -> set[str]:
 
 
 def _known_damage(file: Path) -> str | None:
-    """A clone without git-lfs has small text files instead of the weights."""
+    """Return a description if the file is a git-lfs pointer, as in a clone without git-lfs."""
     with file.open("rb") as content:
         begins = content.read(64)
     if begins.startswith(b"version https://git-lfs"):
@@ -141,5 +141,5 @@ def _known_damage(file: Path) -> str | None:
 
 
 def format_names(names: list[str]) -> str:
-    """The first of some names, and how many others there are."""
+    """Return the first name, and how many others there are."""
     return names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1:,} more"

@@ -1,7 +1,7 @@
-"""A pipeline that can run: with its real weights, from a folder or the hub, or with random ones.
+"""Load a pipeline that can run: with real weights, from a folder or the hub, or with random ones.
 
 Loading has two steps, so that the call can be rehearsed in between: `plan_loading` opens the pipeline on virtual
-weights and refuses what is wrong, `LoadPlan.load` fetches and loads what the plan needs.
+weights and refuses invalid requests, `LoadPlan.load` downloads and loads what the plan needs.
 """
 
 from __future__ import annotations
@@ -54,9 +54,9 @@ class LoadedPipeline:
     """A pipeline with weights, on its device."""
 
     opened: OpenedPipeline
-    """The pipeline and where it came from, as it is measured."""
+    """The pipeline and its origin, as it is measured."""
     seconds: float
-    """How long loading it took, or initializing its weights; without the time to fetch them."""
+    """The time to load or initialize the weights, without downloading them."""
     device: str
 
     @property
@@ -71,10 +71,10 @@ class LoadedPipeline:
 
 @dataclass(frozen=True)
 class LoadPlan:
-    """A pipeline that can be loaded, as far as that can be known without its weights; nothing large is fetched yet."""
+    """A plan for loading a pipeline, checked as far as possible without weights; nothing large is downloaded yet."""
 
     virtual: OpenedPipeline
-    """The same pipeline on virtual weights, for a rehearsal of the call; others use it too."""
+    """The same pipeline on virtual weights, for a rehearsal of the call; it is shared."""
     request: Request
     _origin: _Origin
     _dtype: torch.dtype
@@ -84,7 +84,7 @@ class LoadPlan:
 
     @property
     def device(self) -> torch.device:
-        """Where it will run: that of this rank, where there are several."""
+        """The device to run on; with several ranks, that of this rank."""
         return self._target.device
 
     def load(
@@ -93,10 +93,10 @@ class LoadPlan:
         progress: Progress | None = None,
         free_memory: Callable[[int], None] | None = None,
     ) -> LoadedPipeline:
-        """Fetch what is missing and load it, or initialize random weights.
+        """Download missing weights and load them, or initialize random weights.
 
-        Refused where weights and `activation_bytes`, what the call needs in addition, do not fit. `free_memory` is
-        called before that is checked, with the bytes that the weights will take.
+        Refused if the weights and `activation_bytes`, the additional memory of the call, do not fit. `free_memory` is
+        called before that check, with the bytes of the weights.
         """
         blueprint, target = self._origin.blueprint, self._target
         components = components_of(self.virtual.pipeline)
@@ -113,7 +113,7 @@ class LoadPlan:
             if self._cache is not None:
                 enable_cache(pipeline, self._cache, self._call)
             _prepare(pipeline, self.request, target)
-        # Where the weights are real, so is everything else.
+        # With real weights, everything else must be real too.
         assumptions = (RANDOM, *self.virtual.assumptions) if self._origin.folder is None else ()
         opened = OpenedPipeline(
             pipeline, blueprint.name, blueprint.source, self.virtual.dtype, blueprint.call, assumptions,
@@ -123,10 +123,10 @@ class LoadPlan:
 
 
 def plan_loading(request: Request, call: Mapping[str, Any] | None = None, progress: Progress | None = None) -> LoadPlan:
-    """Plan to load the pipeline that is requested: of a catalogue name, a hub id or a folder in diffusers layout.
+    """Plan to load the requested pipeline: of a catalogue name, a hub id or a folder in diffusers layout.
 
-    Whatever can be known to be wrong is refused here, before weights are fetched or loaded. `call` are the arguments
-    of the call that will be made, where they are not those of the request; the settings of some caches depend on them.
+    Invalid requests are refused here, before weights are downloaded or loaded. `call` are the arguments of the upcoming
+    call, if they are not those of the request; the settings of some caches depend on them.
     """
     call = request.arguments if call is None else call
     check_ranks(request.preparation)
@@ -142,13 +142,13 @@ def plan_loading(request: Request, call: Mapping[str, Any] | None = None, progre
         check_packages(request.changes)
         virtual = open_blueprint(origin.blueprint, dtype, replace(request.changes, cache=None))
         if cache is not None:
-            # On a pipeline of its own: the other one is shared, and hooks of a cache leave traces.
+            # On a separate pipeline: the other one is shared, and hooks of a cache leave traces.
             enable_cache(build(origin.blueprint, dtype)[0], cache, call)
     return LoadPlan(virtual, request, origin, dtype, target, cache, call)
 
 
 def _prepare(pipeline: Any, request: Request, target: Target) -> None:
-    """Place the pipeline and do what is to be done to it there: what is compiled last is compiled as it will run."""
+    """Place the pipeline and prepare it there; compilation comes last, so that it sees the final pipeline."""
     preparation = request.preparation
     if preparation.device_map:
         spread_components(pipeline, preparation.device_map, target.device)
@@ -160,7 +160,7 @@ def _prepare(pipeline: Any, request: Request, target: Target) -> None:
 
 
 def _texts(request: Request) -> dict[str, str]:
-    """What is recorded about the preparation of a pipeline."""
+    """Return what is recorded about the preparation of a pipeline."""
     return {**({"offload": request.offload} if request.offload else {}), **request.preparation.texts}
 
 
@@ -174,19 +174,19 @@ def load_pipeline(
 
 @dataclass(frozen=True)
 class _Origin:
-    """Where a model comes from: its plan, and the folder of its weights; without one they will be random."""
+    """The origin of a model: its plan, and the folder of its weights; without a folder they will be random."""
 
     blueprint: Blueprint
     folder: Path | None = None
     hub_id: str | None = None
     file: Path | None = None
-    """The single file that holds the weights of the components in `blueprint.stored`."""
+    """The single file with the weights of the components in `blueprint.stored`."""
 
     def is_from_file(self, slot: str) -> bool:
         return self.file is not None and slot in self.blueprint.stored
 
     def is_quantized(self, slot: str) -> bool:
-        """Whether its files hold fewer bytes than its layers seem to; random weights are never packed."""
+        """Whether its files have fewer bytes than its layers suggest; random weights are never packed."""
         plan = self.blueprint.parts.get(slot)
         return self.folder is not None and plan is not None and "quantization_config" in plan.config
 
@@ -219,7 +219,7 @@ def _refuse_revision(revision: str | None, reason: str) -> None:
 
 
 def _origin_of_file(request: Request, file: Path) -> _Origin:
-    """A single file, with tokenizers and whatever it does not hold from the model `config`."""
+    """Return the origin of a single file, with tokenizers and other missing parts from the model `config`."""
     config = request.config
     blueprint = blueprint_of(request.model, config)
     if config is None and slot_of_file(file) is not None:
@@ -247,9 +247,9 @@ def _files(
     target: Target,
     progress: Progress | None,
 ) -> dict[str, WeightFiles]:
-    """The weight files by slot, all there and whole, of a pipeline that fits; none where weights will be random."""
+    """Return the complete weight files by slot, of a pipeline that fits; empty if weights will be random."""
     name, parts = origin.blueprint.name, origin.blueprint.parts
-    # How large a packed model is, only its files tell.
+    # The size of a packed model is known only from its files.
     known = {slot: size for slot, size in sizes.items() if not origin.is_quantized(slot)}
     check_memory(name, known, activation_bytes, target, random=origin.folder is None)
     if origin.folder is None:
@@ -269,7 +269,7 @@ def _files(
 
 
 def _refuse_missing_texts(blueprint: Blueprint, folder: Path) -> None:
-    """A pipeline that is only counted has stand-ins for these; one that runs for real needs its own."""
+    """Refuse missing tokenizers and processors: a counted pipeline has stand-ins, a real run needs the files."""
     for slot, plan in blueprint.parts.items():
         if not is_known_class(plan):
             continue

@@ -1,1 +1,1 @@
-"""Weights in fewer bits: what they take and how they are computed with, whichever library packs them."""
+"""Weights in fewer bits: their sizes and how they are used, independent of the library."""

@@ -1,4 +1,4 @@
-"""Gives the layers of a model without weights the packed form that a file has for them."""
+"""Give the layers of a model without weights the packed form that they have in a file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from diffprof.pipelines.packing.packed_weights import GGUF_OFFSETS, PackedWeight
 from diffprof.pipelines.packing.quantization import LAYOUTS
 
 BLOCKS = {name: (elements, size) for name, elements, size in KINDS.values() if elements > 1}
-"""Elements and bytes of a block of each packed type of GGUF."""
+"""Elements and bytes of a block of each packed GGUF type."""
 
 MARKS = (
     torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64, torch.float32, torch.float64, torch.bfloat16,
@@ -25,7 +25,7 @@ NO_MARK = torch.float16
 
 
 def plan_file_packing(slot: str, model: Any, stored: StoredWeights) -> list[str]:
-    """Give the linear layers the packed form that the file has for them; returns a sentence about what is unknown."""
+    """Give the linear layers the packed form that they have in the file; return sentences about unknown ones."""
     if not stored.is_packed:
         return []
     kinds = _kinds_by_name(model, stored)
@@ -44,7 +44,7 @@ def plan_file_packing(slot: str, model: Any, stored: StoredWeights) -> list[str]
 
 def _packed_weight(kind: str, layer: torch.nn.Linear) -> PackedWeight | None:
     if kind == NVFP4:
-        # Four bits, a scale of eight for 16 elements, and a scale of all scales.
+        # Four bits, an 8-bit scale for 16 elements, and a scale for all scales.
         shape = (layer.out_features, layer.in_features)
         stored = layer.out_features * layer.in_features // 2 + layer.out_features * layer.in_features // 16 + 4
         return PackedWeight(kind, shape, stored, copies=(None,))
@@ -52,7 +52,7 @@ def _packed_weight(kind: str, layer: torch.nn.Linear) -> PackedWeight | None:
         return LAYOUTS[f"bitsandbytes:{kind}"](layer.out_features, layer.in_features, layer.weight.dtype)
     block, size = BLOCKS[kind]
     if layer.in_features % block:
-        return None  # such a file cannot be made; its names mean something else here
+        return None  # no such file can exist; the names mean something else
     stored = layer.out_features * (layer.in_features // block) * size
     flops = GGUF_OFFSETS.get(kind, 1)
     shape = (layer.out_features, layer.in_features)
@@ -60,7 +60,7 @@ def _packed_weight(kind: str, layer: torch.nn.Linear) -> PackedWeight | None:
 
 
 def _kinds_by_name(model: Any, stored: StoredWeights) -> dict[str, str]:
-    """The packed types by the names that the model has for its weights."""
+    """Return the packed types by the model's names for its weights."""
     types = {name: tensor.dtype for name, tensor in stored.tensors.items()}
     packed = {name: kind for name, kind in types.items() if kind in BLOCKS or kind in ("nf4", "fp4", NVFP4)}
     if any(name in packed for name in model.state_dict()):
@@ -69,7 +69,7 @@ def _kinds_by_name(model: Any, stored: StoredWeights) -> dict[str, str]:
 
 
 def _converted_names(model: Any, stored: StoredWeights, packed: Mapping[str, str]) -> dict[str, str]:
-    """The same by the names that diffusers' converter gives them: it works on tensors whose dtypes are the marks."""
+    """Return them by the names of diffusers' converter, which works on tensors with marks as dtypes."""
     from diffusers.loaders.single_file_model import SINGLE_FILE_LOADABLE_CLASSES
 
     converter = SINGLE_FILE_LOADABLE_CLASSES.get(type(model).__name__)

@@ -1,7 +1,7 @@
-"""Weights that are kept in fewer bits than they are computed with: bitsandbytes, GGUF, torchao, quanto, or planned.
+"""Weights that are stored in fewer bits than they are computed with: bitsandbytes, GGUF, torchao, quanto, or planned.
 
-One `PackedWeight` says all that counting needs to know of such a weight, whichever library packed it. A model that is
-opened without weights carries the same facts (`plan_packing`), so both are counted by the same code.
+A `PackedWeight` has all facts about such a weight that counting needs, whichever library packed it. A model without
+weights has the same facts (`plan_packing`), so that both are counted by the same code.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import torch
 
 @dataclass(frozen=True)
 class PackedWeight:
-    """A packed weight: its original shape, its bytes, and how a product with it is computed."""
+    """A packed weight: its original shape, its bytes, and how products with it are computed."""
 
     kind: str
     """The name of the packing: ``nf4``, ``int8``, ``float8_e4m3fn``, ``Q4_K``..."""
@@ -24,15 +24,15 @@ class PackedWeight:
     stored_bytes: int
     """Packed data, scales, zero points and tables."""
     product_dtype: torch.dtype | None = None
-    """What the product is computed in; None for the dtype of its input."""
+    """The dtype of the product; None for the dtype of its input."""
     input_dtype: torch.dtype | None = None
-    """What the input is quantized to before the product; None where it stays as it is."""
+    """The dtype that the input is quantized to before the product; None if it is not quantized."""
     copies: tuple[torch.dtype | None, ...] = ()
-    """Unpacked copies of the whole weight that are made for a product, one from the other; None for its dtype."""
+    """Dtypes of successive unpacked copies of the whole weight that a product makes; None for the input's dtype."""
     fused_rows: int = 0
-    """Up to this many rows of input, a kernel unpacks as it computes, without a copy."""
+    """Up to this many input rows, a kernel unpacks while it computes, without a copy."""
     unpacking_flops: int = 1
-    """For each element that is unpacked: 1 for a scale, 2 for a scale and an offset."""
+    """FLOPs per unpacked element: 1 for a scale, 2 for a scale and an offset."""
 
     @property
     def elements(self) -> int:
@@ -40,7 +40,7 @@ class PackedWeight:
 
 
 def packed_weight(weight: torch.Tensor) -> PackedWeight | None:
-    """The facts of a weight that is packed in itself; None for an ordinary one."""
+    """Return the facts of a packed weight; None for an ordinary one."""
     kind = type(weight)
     if kind is torch.nn.Parameter or kind is torch.Tensor:
         return getattr(weight, PLANNED, None)
@@ -56,12 +56,12 @@ def packed_weight(weight: torch.Tensor) -> PackedWeight | None:
 
 
 def is_sharded(weight: torch.Tensor | None) -> bool:
-    """Whether it is a `DTensor`: a weight of which every rank holds a part, or a copy, by tensor parallelism."""
+    """Whether it is a `DTensor`: with tensor parallelism, every rank has a part or a copy of the weight."""
     return weight is not None and type(weight).__module__.startswith("torch.distributed.")
 
 
 def own_part(weight: torch.Tensor) -> torch.Tensor:
-    """What this rank holds of a weight."""
+    """Return this rank's part of a weight."""
     part: torch.Tensor = weight._local_tensor if is_sharded(weight) else weight  # type: ignore[attr-defined]
     return part
 
@@ -75,7 +75,7 @@ def plan_packing(weight: torch.Tensor, packed: PackedWeight) -> None:
 
 
 def stored_tensors(weight: torch.Tensor) -> Iterator[torch.Tensor]:
-    """The tensors that hold a weight: itself, or what a wrapper keeps instead of it, with scales and tables."""
+    """Yield the tensors that store a weight: itself, or those inside a wrapper, with scales and tables."""
     if hasattr(weight, "__tensor_flatten__"):
         for name in weight.__tensor_flatten__()[0]:
             yield from stored_tensors(getattr(weight, name))
@@ -95,7 +95,7 @@ def _stored_bytes(weight: torch.Tensor) -> int:
 
 
 def _gguf(weight: Any) -> PackedWeight:
-    """diffusers unpacks GGUF into float16, and that into the dtype it computes in."""
+    """diffusers unpacks GGUF to float16, and then casts to the dtype that it computes in."""
     return PackedWeight(
         kind=str(getattr(weight.quant_type, "name", weight.quant_type)),
         shape=tuple(weight.quant_shape),
@@ -106,7 +106,7 @@ def _gguf(weight: Any) -> PackedWeight:
 
 
 GGUF_OFFSETS = {"Q4_1": 2, "Q5_1": 2, "Q2_K": 2, "Q4_K": 2, "Q5_K": 2}
-"""Types of GGUF whose elements have an offset beside their scale: FLOPs for each."""
+"""FLOPs per element of GGUF types that have an offset as well as a scale."""
 
 
 def _four_bits(weight: Any) -> PackedWeight:
@@ -121,9 +121,9 @@ def _four_bits(weight: Any) -> PackedWeight:
 
 
 def _int8(weight: Any) -> PackedWeight | None:
-    """bitsandbytes multiplies in int8; its scales are on the weight until the first call, and then on its layer."""
+    """bitsandbytes multiplies in int8; the scales are on the weight until the first call, and then on its layer."""
     if weight.dtype != torch.int8:
-        return None  # not quantized yet: it is when it moves to its device
+        return None  # not quantized yet, which happens on the way to its device
     scales = 0 if isinstance(weight.SCB, torch.Tensor) else weight.shape[0] * 4
     return PackedWeight(
         kind="int8",
@@ -135,7 +135,7 @@ def _int8(weight: Any) -> PackedWeight | None:
 
 
 def _wrapper(weight: Any) -> PackedWeight:
-    """torchao and quanto keep packed data, scales and zero points inside of a tensor that looks like the weight."""
+    """torchao and quanto store packed data, scales and zero points inside a tensor that looks like the weight."""
     inner = list(stored_tensors(weight))
     data = inner[0]
     qtype: Any = getattr(weight, "qtype", None)
@@ -161,7 +161,7 @@ def _wrapper(weight: Any) -> PackedWeight:
 
 
 def _bits_per_element(data: torch.Tensor, weight: torch.Tensor) -> int:
-    """Bits that each element of the weight takes in the packed data."""
+    """Return the bits per element of the weight in the packed data."""
     return round(8 * data.numel() * data.element_size() / max(weight.numel(), 1))
 
 

@@ -1,4 +1,4 @@
-"""Models that are published quantized: their configuration says how, so that their bytes are known without weights."""
+"""Models that are published quantized: their configuration gives the packing, so bytes are known without weights."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ TORCHAO_KINDS = {
     "float8_dynamic_activation_float8_weight": "fp8-dynamic", "float8dq": "fp8-dynamic",
     "float8dynamicactivationfloat8weightconfig": "fp8-dynamic",
 }  # fmt: skip
-"""What its configurations call the kinds: by function, by short name, and by class."""
+"""Names of kinds in its configurations: by function, by short name, and by class."""
 
 QUANTO_KINDS = {"int8": "int8", "float8": "fp8", "int4": "int4", "int2": "int2"}
 
 
 def published_packing(config: Mapping[str, Any]) -> str | None:
-    """The quantization of a model's configuration, as a request would name it; None where it is none of those."""
+    """Return the quantization in a model's configuration, as in a request; None if it is not supported."""
     settings = config.get(KEY)
     if not isinstance(settings, Mapping):
         return None
@@ -54,7 +54,7 @@ def _bitsandbytes(settings: Mapping[str, Any]) -> str | None:
 
 
 def _torchao_name(value: Any) -> str:
-    """Published as text, or as the class of a configuration: ``{"default": {"_type": "Int8WeightOnlyConfig"}}``."""
+    """Return the name: a string, or the class in ``{"default": {"_type": "Int8WeightOnlyConfig"}}``."""
     if isinstance(value, Mapping):
         value = value.get("default", value)
     if isinstance(value, Mapping):
@@ -63,7 +63,7 @@ def _torchao_name(value: Any) -> str:
 
 
 def pack_as_published(slot: str, model: torch.nn.Module, config: Mapping[str, Any]) -> None:
-    """Have the layers of a model on virtual weights stand for the packed ones that it is published with."""
+    """Mark the layers of a model on virtual weights as packed in the published way."""
     kind = published_packing(config)
     if kind is None:
         return
@@ -72,7 +72,7 @@ def pack_as_published(slot: str, model: torch.nn.Module, config: Mapping[str, An
 
 
 def packing_sentence(slot: str, config: Mapping[str, Any]) -> str | None:
-    """What is assumed of a model that is published quantized; None for all others."""
+    """Return the assumption about a model that is published quantized; None for all others."""
     if KEY not in config:
         return None
     kind = published_packing(config)

@@ -1,7 +1,7 @@
-"""Quantizes models without weights: the layers that a library would pack carry the facts of the packed weights.
+"""Quantize models without weights: layers that a library would pack get the facts of packed weights.
 
-The layouts are those of the libraries, which the tests hold against really quantized models: parameters stay, bytes are
-what would be stored, and the products are counted by the same code as those of a live quantized pipeline.
+The layouts are those of the libraries, and tests compare them with really quantized models: parameters stay, bytes are
+the stored ones, and products are counted by the same code as those of a live quantized pipeline.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from diffprof.pipelines.packing.packed_weights import GGUF_OFFSETS, PackedWeight
 from diffprof.settings.quantizations import GGUF_BLOCKS, GGUF_INSTEAD
 
 Layout = Callable[[int, int, torch.dtype], PackedWeight | None]
-"""(outputs, inputs, dtype) of a linear layer -> its packed weight; None where the library leaves it as it is."""
+"""(outputs, inputs, dtype) of a linear layer -> its packed weight; None if the library does not pack it."""
 
 
 @dataclass(frozen=True)
 class QuantizedModel:
-    """How many linear layers of a model were packed, and how many of those that could be were left."""
+    """The number of packed linear layers of a model, and of those that could not be packed."""
 
     packed: int
     left: int
 
 
 def plan_quantization(slot: str, model: torch.nn.Module, quantization: str, left: Sequence[str] = ()) -> QuantizedModel:
-    """Have the linear layers of a model on virtual weights stand for packed ones; refused where none can be packed.
+    """Mark the linear layers of a model on virtual weights as packed; refused if none can be packed.
 
-    `left` names modules that stay as they are, in addition to those that the libraries never pack.
+    `left` names modules that are not packed, besides those that the libraries never pack.
     """
     library, _, kind = quantization.partition(":")
     if library == "gguf" and _is_of_transformers(model):
@@ -58,7 +58,7 @@ def plan_quantization(slot: str, model: torch.nn.Module, quantization: str, left
 def quantizable_layers(
     model: torch.nn.Module, library: str, left: Sequence[str] = ()
 ) -> Iterator[tuple[str, torch.nn.Linear]]:
-    """The linear layers that diffusers or transformers would quantize: all but those that they keep as they are."""
+    """Yield the linear layers that diffusers or transformers would quantize."""
     kept = [*kept_modules(model), *left]
     for path, module in model.named_modules():
         if isinstance(module, torch.nn.Linear) and path and not _is_kept(path, kept, library, model):
@@ -66,7 +66,7 @@ def quantizable_layers(
 
 
 def kept_modules(model: torch.nn.Module) -> list[str]:
-    """Names of modules that the libraries never quantize: those kept in float32, and the heads of language models."""
+    """Return the names of modules that are never quantized: those kept in float32, and heads of language models."""
     kept = list(getattr(model, "_keep_in_fp32_modules", None) or ())
     if _is_of_transformers(model):
         from transformers.quantizers.base import get_keys_to_not_convert
@@ -82,7 +82,7 @@ def _is_kept(path: str, kept: list[str], library: str, model: torch.nn.Module) -
         return not should_convert_module(path, kept)
     if path.rpartition(".")[2] in kept:
         return True
-    # diffusers looks at the whole path for all libraries but quanto.
+    # Except for quanto, diffusers compares the whole path.
     return library != "quanto" and any(f"{name}." in path or name == path for name in kept)
 
 
@@ -91,13 +91,13 @@ def _is_of_transformers(model: torch.nn.Module) -> bool:
 
 
 def _add_scales(layer: torch.nn.Linear) -> None:
-    """Every layer of quanto has a scale for its input and one for its output, also where neither is quantized."""
+    """Add the scales of quanto: every layer has one for its input and one for its output, quantized or not."""
     for name in ("input_scale", "output_scale"):
         layer.register_buffer(name, torch.empty((), dtype=layer.weight.dtype, device="meta"))
 
 
 def _four_bits(kind: str, double: bool = False) -> Layout:
-    """bitsandbytes: blocks of 64 elements with a float32 scale each; doubly quantized, the scales are packed too."""
+    """bitsandbytes: blocks of 64 elements with a float32 scale each; doubly quantized, scales are packed too."""
 
     def pack(outputs: int, inputs: int, dtype: torch.dtype) -> PackedWeight:
         elements = outputs * inputs
@@ -115,7 +115,7 @@ def _bitsandbytes_int8(outputs: int, inputs: int, dtype: torch.dtype) -> PackedW
 
 
 def _torchao(kind: str, data_dtype: torch.dtype, zero_points: int, dynamic: bool = False) -> Layout:
-    """A byte for each element; a float32 scale and perhaps a zero point for each row."""
+    """One byte per element; a float32 scale and possibly a zero point for each row."""
 
     def pack(outputs: int, inputs: int, dtype: torch.dtype) -> PackedWeight:
         stored = outputs * inputs + (4 + zero_points) * outputs
@@ -129,7 +129,7 @@ def _torchao(kind: str, data_dtype: torch.dtype, zero_points: int, dynamic: bool
 
 
 def _torchao_int4(outputs: int, inputs: int, dtype: torch.dtype) -> PackedWeight | None:
-    """Groups of 128 inputs with a scale and a zero point; other layers are left. The kernel unpacks as it computes."""
+    """Groups of 128 inputs with a scale and a zero point; other layers stay. The kernel unpacks on the fly."""
     if inputs % 128:
         return None
     stored = outputs * inputs // 2 + 2 * dtype.itemsize * outputs * (inputs // 128)
@@ -146,13 +146,13 @@ def _quanto_bytes(kind: str, copies: int) -> Layout:
 
 
 def _quanto_bits(bits: int) -> Layout:
-    """Groups of up to 128 inputs with a scale and a shift in the weight's dtype; whole rows where none divides them."""
+    """Groups of up to 128 inputs with a scale and a shift in the weight's dtype; whole rows if none divides them."""
 
     def pack(outputs: int, inputs: int, dtype: torch.dtype) -> PackedWeight:
         group = next((size for size in (128, 96, 64, 32) if inputs % size == 0), inputs) if inputs > 128 else inputs
         groups = outputs * (inputs // group)
         rows = outputs if group == inputs else groups
-        # Rows of groups are packed, 8 // bits of them in one.
+        # 8 // bits rows of groups are packed into one.
         data = ceil(rows * bits / 8) * (outputs * inputs // rows)
         stored = data + 2 * groups * dtype.itemsize
         return PackedWeight(f"int{bits}", (outputs, inputs), stored, copies=(None,), unpacking_flops=2)
@@ -161,7 +161,7 @@ def _quanto_bits(bits: int) -> Layout:
 
 
 def _gguf_layout(kind: str) -> Layout:
-    """Rows in blocks of 32 or 256 elements; rows that are no multiple of the block take a type with smaller blocks."""
+    """Rows in blocks of 32 or 256 elements; rows that are not a multiple use a type with smaller blocks."""
 
     def pack(outputs: int, inputs: int, dtype: torch.dtype) -> PackedWeight | None:
         own = kind if inputs % GGUF_BLOCKS[kind][0] == 0 else GGUF_INSTEAD.get(kind, kind)
@@ -193,4 +193,4 @@ LAYOUTS: dict[str, Layout] = {
     "quanto:int4": _quanto_bits(4),
     "quanto:int2": _quanto_bits(2),
 }
-"""How each library packs the weight of a linear layer; those of GGUF are made by `_gguf_layout`."""
+"""How each library packs the weight of a linear layer; `_gguf_layout` makes those of GGUF."""

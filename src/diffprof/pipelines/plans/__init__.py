@@ -1,1 +1,1 @@
-"""Plans of pipelines: from a name, a folder, a weight file or the hub to classes and configuration values."""
+"""Plans of pipelines: classes and configuration values from a name, a folder, a weight file or the hub."""

@@ -1,4 +1,4 @@
-"""A folder with only a T2I-Adapter or a motion adapter: it is counted with the Stable Diffusion model that fits it."""
+"""A folder with only a T2I-Adapter or a motion adapter, which is counted with a matching Stable Diffusion model."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from diffprof.pipelines.plans.folder import read_json
 from diffprof.record.folder_files import check_files
 
 SLOTS = {"T2IAdapter": "adapter", "MotionAdapter": "motion_adapter"}
-"""By the classes that are published by themselves: the slot that a pipeline has for one."""
+"""The pipeline slot for each class that is published separately."""
 
 
 def from_adapter_folder(folder: Path, name: str) -> Blueprint | None:
-    """The plan of Stable Diffusion with the adapter whose configuration the folder holds; None for anything else."""
+    """Return the plan of Stable Diffusion with the adapter in the folder; None for anything else."""
     check_files(folder)
     if not (folder / "config.json").is_file():
         return None
@@ -31,7 +31,7 @@ def from_adapter_folder(folder: Path, name: str) -> Blueprint | None:
     whole = from_entry(entry)
     parts = {**whole.parts, SLOTS[owner]: PartPlan(SLOTS[owner], "diffusers", owner, config, folder=folder)}
     sentence = f"{name} is a {owner} and no pipeline: it is counted with {base}"
-    # AnimateDiffSDXLPipeline upcasts a part of the VAE, in a way that the VAE of today does not compute with.
+    # AnimateDiffSDXLPipeline upcasts part of the VAE in a way that the current VAE cannot compute with.
     dtype = "bfloat16" if pipeline == "AnimateDiffSDXLPipeline" else whole.dtype
     return replace(
         whole,
@@ -50,7 +50,7 @@ def _image_pipeline(config: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _motion_pipeline(config: Mapping[str, Any]) -> tuple[str, str]:
-    """The UNet of XL has three levels; one with an input layer of its own also gets an image."""
+    """Return the pipeline: the UNet of XL has three levels; an adapter with its own input layer also gets an image."""
     if config.get("conv_in_channels"):
         return "sd-1.5", "PIAPipeline"
     levels = config.get("block_out_channels")

@@ -1,4 +1,4 @@
-"""The architecture of the tensors in a file, found as diffusers' single-file loader does; and whether they fit it."""
+"""Infer the architecture of the tensors in a file, as diffusers' single-file loader does, and check that they fit."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from diffprof.pipelines.headers.header import StoredTensor
 from diffprof.pipelines.headers.stored_weights import BESIDE_WEIGHTS, StoredWeights
 
 FALLBACK = "v1"
-"""What diffusers takes everything for that it does not know."""
+"""The type that diffusers assumes for everything unknown."""
 
 
 class MisfitError(RequestError):
-    """The weights in a file have other names or shapes than the model that they should belong to."""
+    """The weights in a file have other names or shapes than those of their model."""
 
     def __init__(self, message: str, slot: str, names: Collection[str]) -> None:
         super().__init__(message)
@@ -28,19 +28,19 @@ class MisfitError(RequestError):
 
 @dataclass(frozen=True)
 class InferredArchitecture:
-    """A type of checkpoint, as diffusers names it, and the repository that has its configuration."""
+    """A type of checkpoint, as diffusers names it, and the repository with its configuration."""
 
     kind: str
     hub_id: str
 
 
 def infer_architecture(tensors: Mapping[str, StoredTensor]) -> InferredArchitecture | None:
-    """The type of a checkpoint by the names and shapes of its tensors; None where diffusers does not know it."""
+    """Return the type of a checkpoint by the names and shapes of its tensors; None if diffusers does not know it."""
     from diffusers.loaders import single_file_utils as loader
 
     try:
         kind = loader.infer_diffusers_model_type(virtual_tensors(tensors))
-    except Exception:  # noqa: BLE001  its code indexes into whatever shapes it meets
+    except Exception:  # noqa: BLE001  its code indexes into shapes without checks
         return None
     if kind == FALLBACK and not any(name.startswith(loader.LDM_UNET_KEY) for name in tensors):
         return None
@@ -49,16 +49,16 @@ def infer_architecture(tensors: Mapping[str, StoredTensor]) -> InferredArchitect
 
 
 CHECKPOINT_PREFIX = "model.diffusion_model."
-"""What ComfyUI writes before the names of the denoiser, whatever their layout is."""
+"""The prefix of ComfyUI for the names of a denoiser in any layout."""
 
 
 def virtual_tensors(tensors: Mapping[str, StoredTensor]) -> dict[str, torch.Tensor]:
-    """Tensors of these shapes on the meta device, for code that only looks at shapes."""
+    """Create tensors of these shapes on the meta device, for code that uses only shapes."""
     return {name: torch.empty(tensor.shape, device="meta", dtype=torch.float16) for name, tensor in tensors.items()}
 
 
 def check_fit(slot: str, model: Any, stored: StoredWeights, must_fit: bool = True) -> list[str]:
-    """Refuse weights of other shapes than the model's, if they must fit; any other difference is a sentence."""
+    """Refuse weights of other shapes than the model's, if they must fit; return other differences as sentences."""
     expected = {name: tuple(weight.shape) for name, weight in model.state_dict().items()}
     weights = sum(weight.numel() for weight in model.state_dict().values())
     parameters = sum(weight.numel() for weight in model.parameters())
@@ -71,7 +71,7 @@ def check_fit(slot: str, model: Any, stored: StoredWeights, must_fit: bool = Tru
     if found and not wrong and not missing:
         return [_difference(slot, stored.elements, parameters)]
     if getattr(model, "config_class", None) is not None or not must_fit:
-        # How diffusers converts text encoders is no function of its own: only the numbers can be compared.
+        # Diffusers has no separate converter for text encoders, so only the numbers can be compared.
         return [_difference(slot, stored.elements, parameters)]
     sentence = _mismatch(slot, model, stored.elements, parameters, wrong, missing, found, expected)
     raise MisfitError(sentence, slot, tuple(found))
@@ -80,13 +80,13 @@ def check_fit(slot: str, model: Any, stored: StoredWeights, must_fit: bool = Tru
 def _in_layout_of(
     model: Any, tensors: Mapping[str, StoredTensor], expected: Mapping[str, tuple[int, ...]]
 ) -> dict[str, tuple[int, ...]]:
-    """The shapes by the names that diffusers gives them: as they are, or as its converter names them."""
+    """Return the shapes by diffusers' names: unchanged, or as its converter renames them."""
     from diffusers.loaders.single_file_model import SINGLE_FILE_LOADABLE_CLASSES
 
     bare = {name.removeprefix(CHECKPOINT_PREFIX): tensor for name, tensor in tensors.items()}
     layouts = [{name: tensor.shape for name, tensor in bare.items()}]
     converter = SINGLE_FILE_LOADABLE_CLASSES.get(type(model).__name__)
-    # Some converters know the prefix of a checkpoint, some need it and some do not work with it.
+    # Some converters know the prefix of a checkpoint, some need it, and some fail with it.
     if converter is not None:
         layouts += [_convert_shapes(converter["checkpoint_mapping_fn"], model, named) for named in (tensors, bare)]
     return max(layouts, key=lambda layout: sum(layout.get(name) == shape for name, shape in expected.items()))
@@ -95,12 +95,12 @@ def _in_layout_of(
 def _convert_shapes(
     convert: Callable[..., Mapping[str, Any]], model: Any, tensors: Mapping[str, StoredTensor]
 ) -> dict[str, tuple[int, ...]]:
-    """The shapes by the names that a converter of diffusers gives them; none where it does not know these."""
+    """Return the shapes by the names of a diffusers converter; empty if it does not know them."""
     try:
         converted = convert(checkpoint=virtual_tensors(tensors), config=dict(model.config))
     except Exception:  # noqa: BLE001  the converters expect the names of their own architecture
         return {}
-    # One that does not find a weight puts None in its place.
+    # Converters set missing weights to None.
     return {name: tuple(tensor.shape) for name, tensor in converted.items() if tensor is not None}
 
 

@@ -1,6 +1,6 @@
-"""Models without a configuration: that of a known model with the same denoiser, else the defaults of their class.
+"""Models without a configuration: use that of a known model with the same denoiser, else the defaults of their class.
 
-A denoiser only takes texts and images of the widths that its configuration says, which a class's defaults seldom are.
+A denoiser takes only texts and images of the widths in its configuration, which a class's defaults seldom match.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ WIDTHS = re.compile(
     r"cross_attention_dim|joint_attention_dim|caption_(channels|dim|projection_dim)|cap_feat_dim|.*text_.*dim|.*pooled.*dim"
     r"|encoder_hid_dim|image_(dim|embed_dim|proj_dim)|context_(in_)?dim|projection_class_embeddings_input_dim"
 )
-"""Keys of a denoiser's configuration that say how wide the texts and images are that it takes."""
+"""Keys of a denoiser's configuration for the widths of its texts and images."""
 
 CHANNELS = ("in_channels", "out_channels", "latent_channels")
-"""The keys of a denoiser's configuration that determine its autoencoder."""
+"""Keys of a denoiser's configuration that determine its autoencoder."""
 
 
 def with_assumed_parts(blueprint: Blueprint, dispensable: frozenset[str], assumptions: list[str]) -> Blueprint:
-    """The plan with a configuration for every model that has none and is not dispensable; each is an assumption."""
+    """Return the plan with a configuration for every required model without one; each is an assumption."""
     parts = dict(blueprint.parts)
     for slot, plan in blueprint.parts.items():
         if plan.is_missing and slot not in dispensable and _is_model(plan):
@@ -57,7 +57,7 @@ def _assume_part(blueprint: Blueprint, plan: PartPlan) -> tuple[PartPlan, str]:
 
 
 def _known_part(blueprint: Blueprint, plan: PartPlan) -> tuple[Entry, Mapping[str, Any]] | None:
-    """The same component of the most similar catalogue model, if its denoiser takes the same inputs."""
+    """Return the same component of the most similar catalogue model, if its denoiser takes the same inputs."""
     keys = CHANNELS if _is_autoencoder(plan) else None
     own = _denoisers(blueprint.parts)
     found: list[tuple[tuple[bool, float], Entry, Mapping[str, Any]]] = []
@@ -84,7 +84,7 @@ def _denoisers(parts: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def demand_of(part: Any, keys: tuple[str, ...] | None) -> tuple[str, dict[str, Any]]:
-    """The class of a denoiser and the values that determine its inputs, with the class's defaults for missing ones."""
+    """Return the class of a denoiser and the values that determine its inputs, with defaults for missing ones."""
     values = _whole_config(part)
     demanded = {
         name: _plain_value(value)
@@ -109,7 +109,7 @@ def _plain_value(value: Any) -> Any:
 
 
 def similarity_of(own: Mapping[str, Any], theirs: Mapping[str, Any]) -> float:
-    """The share of equal values in two denoisers, leaving out those that are defaults in both."""
+    """Return the share of equal values in two denoisers, without those that are defaults in both."""
     same = different = 0
     for slot in own:
         first, second, usual = _whole_config(own[slot]), _whole_config(theirs[slot]), _defaults(own[slot])
@@ -121,7 +121,7 @@ def similarity_of(own: Mapping[str, Any], theirs: Mapping[str, Any]) -> float:
 
 
 LEAST_LIKENESS = 0.5
-"""Below this a denoiser is another model that happens to take the same."""
+"""Below this, a denoiser is a different model that happens to take the same inputs."""
 
 
 def _is_autoencoder(plan: PartPlan) -> bool:
@@ -129,7 +129,7 @@ def _is_autoencoder(plan: PartPlan) -> bool:
 
 
 def _fitting_sizes(blueprint: Blueprint, plan: PartPlan) -> dict[str, Any]:
-    """What must differ from the class's defaults so that the denoiser accepts the model's output."""
+    """Return the values that differ from the class's defaults so that the denoiser accepts the model's output."""
     owner = part_class(plan.library, plan.class_name, plan.config)
     demands = dict(_demanded_widths(blueprint))
     config_class = getattr(owner, "config_class", None)
@@ -139,7 +139,7 @@ def _fitting_sizes(blueprint: Blueprint, plan: PartPlan) -> dict[str, Any]:
         usual = config_class()
     except (TypeError, ValueError, DiffprofError):
         return {}
-    # A model of texts and images gives what its part for texts gives, to which that for images is fitted.
+    # The output of a model of texts and images is that of its text part; its image part is adjusted to it.
     text, vision = getattr(usual, "text_config", None), getattr(usual, "vision_config", None)
     part = usual if text is None or hasattr(usual, "projection_dim") else text
     key = _output_key(plan, part)
@@ -163,14 +163,14 @@ def _demanded_widths(blueprint: Blueprint) -> Iterator[tuple[str, int]]:
 
 
 def _output_key(plan: PartPlan, usual: Any) -> str:
-    """The configuration key for the width of the model's output."""
+    """Return the configuration key for the width of the model's output."""
     if "Projection" in plan.class_name and plan.slot.startswith("image") and hasattr(usual, "projection_dim"):
         return "projection_dim"
     return "d_model" if hasattr(usual, "d_model") else "hidden_size"
 
 
 def _demanded_width(plan: PartPlan, demands: Mapping[str, int]) -> int | None:
-    """The output width that this encoder needs: of images, of a pooled text for a CLIP among others, or of a text."""
+    """Return the output width that this encoder needs: of images, of a pooled text (CLIP among others) or of a text."""
     order: tuple[str, ...] = (
         "cross_attention",
         "joint_attention",
@@ -192,7 +192,7 @@ def _demanded_width(plan: PartPlan, demands: Mapping[str, int]) -> int | None:
 
 
 def _scale_config(usual: Any, key: str, width: int, demanded: int) -> dict[str, Any]:
-    """The new width, and heads of the usual size where their number follows from it."""
+    """Return the new width, and the number of heads, if it depends on the width."""
     sizes = {key: demanded}
     heads = next((name for name in ("num_attention_heads", "num_heads") if hasattr(usual, name)), None)
     has_own_head_size = any(isinstance(getattr(usual, name, None), int) for name in ("head_dim", "d_kv"))
@@ -209,7 +209,7 @@ def _scale_config(usual: Any, key: str, width: int, demanded: int) -> dict[str, 
 
 
 def _autoencoder_sizes(blueprint: Blueprint, owner: Any) -> dict[str, Any]:
-    """As many channels as the denoiser takes."""
+    """Return as many channels as the denoiser takes."""
     parameters = inspect.signature(owner.__init__).parameters
     for part in _denoisers(blueprint.parts).values():
         channels = _whole_config(part).get("in_channels")

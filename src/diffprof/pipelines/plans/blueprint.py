@@ -1,4 +1,4 @@
-"""The plan of a pipeline: classes and configuration values, wherever they came from."""
+"""The plan of a pipeline: classes and configuration values, independent of their origin."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from diffprof.pipelines.headers.stored_weights import StoredWeights
 
 
 class _StandIn:
-    """Stands for an argument that is made when the size of the call is known."""
+    """A placeholder for an argument that is created when the size of the call is known."""
 
     def __repr__(self) -> str:
         return "a stand-in"
@@ -23,7 +23,7 @@ STAND_IN = _StandIn()
 
 @dataclass(frozen=True)
 class PartPlan:
-    """One slot: a class of diffusers or transformers and what to build it with."""
+    """One slot: a class of diffusers or transformers, and its configuration."""
 
     slot: str
     library: str
@@ -31,19 +31,19 @@ class PartPlan:
     class_name: str
     config: Mapping[str, Any] = field(default_factory=dict)
     only_differences: bool = False
-    """The config holds what differs from the class's defaults, not a published file."""
+    """Whether the config has only the differences from the class's defaults, instead of a published file."""
     folder: Path | None = None
-    """Where its files lie."""
+    """The folder of its files."""
     is_missing: bool = False
-    """The model names it, and has no configuration file of it."""
+    """Whether the model lists it without a configuration file."""
     tokenizer: TokenizerFacts | None = None
     parameters: int | None = None
-    """The published count, where one is known."""
+    """The published count, if one is known."""
 
 
 @dataclass(frozen=True)
 class Blueprint:
-    """A pipeline to be built."""
+    """A plan for building a pipeline."""
 
     name: str
     source: str
@@ -55,18 +55,18 @@ class Blueprint:
     call: Mapping[str, Any] = field(default_factory=dict)
     """Arguments that the call needs; `STAND_IN` for an image or a video."""
     own_module: str | None = None
-    """The module of the model's repository that is said to have the pipeline's class; it is never imported."""
+    """The module of the model's repository that defines the pipeline's class; it is never imported."""
     assumptions: tuple[str, ...] = ()
     blocks: str | None = None
     """The class of a modular pipeline's blocks; None for the defaults of the pipeline's class."""
     stored: Mapping[str, StoredWeights] = field(default_factory=dict)
-    """By slot, the weights that files hold, where there are any."""
+    """The stored weights by slot, if there are files."""
     assume_defaults: bool = False
-    """A model without a configuration is built from its class's own defaults instead of being refused."""
+    """Whether to build a model without a configuration from its class's defaults instead of refusing it."""
 
 
 def from_entry(entry: Entry) -> Blueprint:
-    """The plan of a catalogue model."""
+    """Return the plan of a catalogue model."""
     parts = {
         slot: PartPlan(
             slot=slot,
@@ -93,5 +93,5 @@ def from_entry(entry: Entry) -> Blueprint:
 
 
 def needed_arguments(entry: Entry) -> dict[str, Any]:
-    """What the call of a catalogue model needs besides a prompt."""
+    """Return what the call of a catalogue model needs besides a prompt."""
     return {**entry.call, **dict.fromkeys(entry.inputs, STAND_IN)}

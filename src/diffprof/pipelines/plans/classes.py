@@ -1,4 +1,4 @@
-"""Finds the classes that a plan names: those of diffusers and transformers, and no others."""
+"""Find the classes that a plan names: those of diffusers and transformers, and no others."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from diffprof.pipelines.plans.folder import is_pipeline_package, pipeline_packag
 
 
 class UnknownClassError(RequestError):
-    """A class that the installed libraries do not have."""
+    """The installed libraries do not have the class."""
 
 
 class Kind(Enum):
-    """The kinds of components, which are built in different ways."""
+    """Kinds of components, which are built in different ways."""
 
     model = "model"
     scheduler = "scheduler"
     guider = "guider"
     tokenizer = "tokenizer"
     processor = "processor"
-    """Prepares images, audio or texts: image processors, feature extractors, and processors that hold a tokenizer."""
+    """Prepares images, audio or texts: image processors, feature extractors, and processors with a tokenizer."""
 
 
 def pipeline_class(name: str) -> Any:
-    """A pipeline class of diffusers by its name."""
+    """Return a pipeline class of diffusers by name."""
     import diffusers
 
     name = name if hasattr(diffusers, name) else name.removeprefix(OTHER_FRAMEWORK)
@@ -51,10 +51,10 @@ NAMES_OF_REPOSITORIES = {
     "HunyuanVideoTransformer3DModelPacked": "HunyuanVideoFramepackTransformer3DModel",
     "AllegroAutoencoderKL3D": "AutoencoderKLAllegro",
 }
-"""Models that were published with code of their own before diffusers had them under another name."""
+"""Models that were published with their own code before diffusers had them under another name."""
 
 OTHER_FRAMEWORK = "Flax"
-"""How the names of the same classes began that were written for JAX."""
+"""The prefix of class names for JAX."""
 
 OLD_NAMES = {
     "AutoModelForVision2Seq": "AutoModelForImageTextToText",
@@ -62,13 +62,13 @@ OLD_NAMES = {
     "MT5TokenizerFast": "T5TokenizerFast",
     "XLMRobertaTokenizerFast": "XLMRobertaTokenizer",
 }
-"""Classes of transformers that have another name since its fifth version."""
+"""Classes of transformers that were renamed in version 5."""
 
 
 def part_class(library: str, class_name: str, config: Mapping[str, Any] | None = None) -> Any:
-    """A class of diffusers or transformers; anything else is refused before it is imported.
+    """Return a class of diffusers or transformers; refuse anything else before it is imported.
 
-    A processor whose package is not installed is given as the placeholder that its library has for it.
+    For a processor whose package is not installed, return the placeholder of its library.
     """
     if re.match(r"(transformers\.models|diffusers\.(models|pipelines|schedulers))\.", library):
         library = library.split(".")[0]  # some models name the module of the class
@@ -95,17 +95,17 @@ def part_class(library: str, class_name: str, config: Mapping[str, Any] | None =
 
 
 def _can_be_built(owner: Any) -> bool:
-    """Whether a configuration makes a model of the class."""
+    """Whether a model of the class can be built from a configuration."""
     return is_placeholder(owner) or getattr(owner, "config_class", None) is not None or hasattr(owner, "from_config")
 
 
 def is_of_the_libraries(library: str) -> bool:
-    """Whether a library that a model names is one that classes are taken from."""
+    """Whether classes may be taken from a library that a model names."""
     return library in ("diffusers", "transformers") or is_pipeline_package(library)
 
 
 def kind_of(owner: Any) -> Kind:
-    """The kind of component that a class makes; refused if it makes none."""
+    """Return the kind of component of a class; refuse other classes."""
     import diffusers
     import torch
     import transformers
@@ -137,19 +137,19 @@ def _is_processor_name(class_name: str) -> bool:
 
 
 def is_placeholder(owner: Any) -> bool:
-    """Whether a library only has the name of the class, because a package that the class needs is not installed."""
+    """Whether a library only has a placeholder for the class, because a package is not installed."""
     return type(owner).__name__ == "DummyObject"
 
 
 def missing_packages(owner: Any) -> list[str]:
-    """The packages that a placeholder stands for and that are not installed."""
+    """Return the packages that a placeholder needs and that are not installed."""
     names = [str(getattr(backend, "package_name", backend)) for backend in getattr(owner, "_backends", ())]
     return [PACKAGES.get(name, name) for name in names if not is_installed(MODULES.get(name, name))] or names
 
 
 MODULES = {"opencv": "cv2", "Pillow": "PIL"}
 PACKAGES = {"opencv": "opencv-python", "onnx": "onnxruntime", "k_diffusion": "k-diffusion", "note_seq": "note-seq"}
-"""By what the libraries call them: modules and packages of another name."""
+"""Modules and packages that are not named as in the libraries."""
 
 
 def is_installed(package: str) -> bool:
@@ -160,7 +160,7 @@ def is_installed(package: str) -> bool:
 
 
 def missing_package_error(what: str, packages: list[str]) -> RequestError:
-    """The refusal that names what to install."""
+    """Return the error that says what to install."""
     several = "packages" if len(packages) > 1 else "package"
     absent = "are not installed" if len(packages) > 1 else "is not installed"
     return RequestError(
@@ -170,7 +170,7 @@ def missing_package_error(what: str, packages: list[str]) -> RequestError:
 
 
 def scheduler_class(name: str) -> Any:
-    """A scheduler by its class name or the distinctive part of it, in any case: ``heun``, ``EulerDiscrete``."""
+    """Find a scheduler by class name or its distinctive part, in any case: ``heun``, ``EulerDiscrete``."""
     import diffusers
 
     known = [other for other in dir(diffusers) if other.endswith("Scheduler") and not other.startswith("Flax")]
@@ -193,7 +193,7 @@ def scheduler_class(name: str) -> Any:
 
 
 def _find(library: str, class_name: str, config: Mapping[str, Any]) -> Any:
-    """The class, in the library that is named, else wherever the two libraries have a class of that name."""
+    """Find the class in the named library, else in either of the two libraries."""
     import diffusers
 
     owner = _in_transformers(class_name, config) if library == "transformers" else None
@@ -208,7 +208,7 @@ def _find(library: str, class_name: str, config: Mapping[str, Any]) -> Any:
         owner = _attribute(diffusers, own_name) if isinstance(own_name, str) else None
     if owner is None and library not in ("diffusers", "transformers"):
         owner = _in_transformers(class_name, config)
-    # The modules of the libraries have much more than components; a name alone is no reason to build it.
+    # The modules of the libraries have more than components; a name alone is not enough to build it.
     return owner if is_of_the_libraries(library) or _is_component(owner) else None
 
 
@@ -233,14 +233,14 @@ def _in_transformers(class_name: str, config: Mapping[str, Any]) -> Any:
     if owner is None:
         owner = _in_models_of_transformers(class_name)
     if getattr(owner, "__name__", "").endswith("PreTrainedModel"):
-        # The base that all models have, or those of a type: modular pipelines name it as a hint.
+        # The base of all models, or of those of a type: modular pipelines name it as a hint.
         return _model_of_auto_class(transformers.AutoModel._model_mapping, config) or owner
     mapping = getattr(owner, "_model_mapping", None)
     return owner if mapping is None else _model_of_auto_class(mapping, config)
 
 
 def _model_of_auto_class(mapping: Any, config: Mapping[str, Any]) -> Any:
-    """The class that an Auto class would choose for a configuration: the architecture it names, or that of its type."""
+    """Return the class that an Auto class would choose: the architecture in a configuration, or that of its type."""
     import transformers
 
     for name in config.get("architectures") or ():
@@ -248,7 +248,7 @@ def _model_of_auto_class(mapping: Any, config: Mapping[str, Any]) -> Any:
         if owner is not None:
             return owner
     model_type = str(config.get("model_type"))
-    # Not `get`, which does not see the classes that this mapping imports when they are asked for.
+    # Not `get`, which does not find classes that this mapping imports lazily.
     known = transformers.CONFIG_MAPPING
     config_class = known[model_type] if model_type in known else None  # noqa: SIM401
     found = mapping.get(config_class, None) if config_class is not None else None
@@ -256,14 +256,14 @@ def _model_of_auto_class(mapping: Any, config: Mapping[str, Any]) -> Any:
 
 
 def _attribute(module: Any, name: str) -> Any:
-    """An exported name, or None."""
+    """Return an exported name, or None."""
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name):
         return None
     return getattr(module, name, None)
 
 
 def _remap(owner: Any, config: Mapping[str, Any]) -> Any:
-    """What diffusers itself builds for an old class name: a DiT's `Transformer2DModel` is `DiTTransformer2DModel`."""
+    """Return what diffusers builds for an old class name: a DiT's `Transformer2DModel` is `DiTTransformer2DModel`."""
     if owner is None or owner.__name__ != "Transformer2DModel":
         return owner
     from diffusers.models.model_loading_utils import _CLASS_REMAPPING_DICT
@@ -274,7 +274,7 @@ def _remap(owner: Any, config: Mapping[str, Any]) -> Any:
 
 
 def _import_class(module: str, class_name: str) -> Any:
-    """The class of a module that is not imported otherwise: it may need a package that is not installed."""
+    """Import a class from a module that is otherwise not imported: it may need a package that is not installed."""
     try:
         return getattr(importlib.import_module(module), class_name)
     except ImportError as error:
@@ -284,7 +284,7 @@ def _import_class(module: str, class_name: str) -> Any:
 
 @cache
 def _in_models_of_transformers(class_name: str) -> Any:
-    """A model that transformers does not export, such as the encoder alone of one that has a decoder, too."""
+    """Find a model that transformers does not export, such as the encoder of an encoder-decoder model."""
     import transformers
 
     if not re.fullmatch(r"[A-Z][A-Za-z0-9_]*", class_name):
@@ -299,7 +299,7 @@ def _in_models_of_transformers(class_name: str) -> Any:
 
 @cache
 def _in_pipeline_package(library: str, class_name: str) -> Any:
-    """A model that diffusers does not export: found in the sources of its pipelines, then imported from there."""
+    """Find a model that diffusers does not export, in the sources of its pipelines, and import it from there."""
     import diffusers
 
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", class_name):

@@ -1,4 +1,4 @@
-"""The weights next to a pipeline's configuration, from the headers of their files: on disk, or on the hub."""
+"""Read the weights next to a pipeline's configuration from the headers of their files: on disk, or on the hub."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ VARIANTS = {"float16": "fp16", "bfloat16": "bf16"}
 MOST_SHARDS = 500
 
 ReadTensors = Callable[[str, str], Mapping[str, StoredTensor]]
-"""Gives the tensors of a component's file, by the component's slot and the file's name."""
+"""Returns the tensors of a component's file, by slot and file name."""
 
 ReadShards = Callable[[str, str], list[str]]
-"""Gives the files that an index of a component lists."""
+"""Returns the files that an index of a component lists."""
 
 
 def with_folder_weights(blueprint: Blueprint, folder: Path, dtype: str | None = None) -> Blueprint:
-    """The plan with what the weight files in its folder hold; a component without any stays as it is configured."""
+    """Return the plan with the weights of the files in its folder; components without files are unchanged."""
     places = {slot: plan.folder or folder / slot for slot, plan in blueprint.parts.items()}
     return _with_weights(
         blueprint,
@@ -38,9 +38,9 @@ def with_folder_weights(blueprint: Blueprint, folder: Path, dtype: str | None = 
 
 
 def with_hub_weights(blueprint: Blueprint, hub_id: str, dtype: str | None = None) -> Blueprint:
-    """The plan with what the weight files on the hub hold: a few hundred KB of each are read, never the whole.
+    """Return the plan with the weights of files on the hub: a few hundred KB of each are read, never the whole file.
 
-    A component that lies in another repository stays as it is configured.
+    A component in another repository is unchanged.
     """
     from huggingface_hub import HfApi, hf_hub_download
 
@@ -74,13 +74,13 @@ def with_hub_weights(blueprint: Blueprint, hub_id: str, dtype: str | None = None
         return _with_weights(blueprint, names, read, read_shards, dtype)
     except DiffprofError:
         raise
-    except Exception as error:  # noqa: BLE001  whatever the HTTP library of the day raises
+    except Exception as error:  # noqa: BLE001  any error of the HTTP library
         note = f"the headers of the weights on the hub were not read ({type(error).__name__}): dtypes are assumed"
         return replace(blueprint, assumptions=(*blueprint.assumptions, note))
 
 
 def _folder_in_repository(plan: PartPlan) -> str:
-    """Where the files of a component begin: in the folder of its slot or of another name, or next to the index."""
+    """Return the folder of a component's files: that of its slot or another one; empty if next to the index."""
     if plan.folder is None:
         return f"{plan.slot}/"
     return "" if (plan.folder / INDEX).is_file() else f"{plan.folder.name}/"
@@ -99,7 +99,7 @@ def _with_weights(
         try:
             tensors = _tensors(slot, plan, names[slot], read, read_shards, dtype)
         except RequestError as error:
-            # Counting needs no weights: a file that is cut off or only a pointer takes nothing away.
+            # Counting needs no weights, so a truncated file or a pointer does no harm.
             notes.append(f"the weight files of {slot} are not used: {error}")
             continue
         if tensors:
@@ -124,7 +124,7 @@ def _tensors(
     read_shards: ReadShards,
     dtype: str | None,
 ) -> dict[str, StoredTensor]:
-    """The tensors of one component from all its files; none if a file is missing."""
+    """Return the tensors of one component from all its files; empty if a file is missing."""
     stem = STEMS.get(plan.library, USUAL_STEM)
     for variant in dict.fromkeys((VARIANTS.get(dtype or ""), None, *VARIANTS.values())):
         middle = f".{variant}" if variant else ""
@@ -136,7 +136,7 @@ def _tensors(
 
 
 def _shards(index: Mapping[str, object], name: str) -> list[str]:
-    """The files that an index lists, each once."""
+    """Return the files that an index lists, without duplicates."""
     listed = index.get("weight_map")
     files = list(dict.fromkeys(listed.values())) if isinstance(listed, dict) else []
     if len(files) > MOST_SHARDS or not all(isinstance(file, str) and Path(file).name == file for file in files):

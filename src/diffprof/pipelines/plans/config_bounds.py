@@ -1,4 +1,4 @@
-"""Bounds for every value of a model's configuration: anything beyond them is refused before a library uses it."""
+"""Bounds for the values of a model's configuration: anything beyond them is refused before a library uses it."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from typing import Any
 from diffprof.errors import RequestError
 
 DEEPEST = 64
-"""Objects and lists inside of each other. The deepest published configuration has 6."""
+"""The maximum nesting of objects and lists. The deepest published configuration has 6 levels."""
 LONGEST_NAME = 200
-"""Characters of a component, a library or a class: each becomes part of a path."""
+"""The longest name of a component, a library or a class, because each becomes part of a path."""
 LARGEST_NUMBER = 2**40
 """The largest number in a configuration; vocabularies, pixels and rotary bases are far smaller."""
 MOST_REPETITIONS = 1_000_000
 """The largest count in a configuration, such as that of layers. Libraries create lists of this length; models have
 hundreds."""
 MOST_TIMESTEPS = 100_000
-"""A scheduler makes a table of them, one by one. Published ones have 1,000."""
+"""The most timesteps, of which a scheduler makes a table one by one. Published schedulers have 1,000."""
 MOST_NEW_TOKENS = 2_000
 """The most tokens that a language model generates, one call for each. Published pipelines generate 8 to 512."""
 MOST_ITEMS = 2_000_000
-"""Values of one file."""
+"""The most values in one file."""
 LONGEST_TEXT = 2_000_000
 TEXT_LENGTH_KEYS = ("model_max_length", "max_len", "max_length", "sequence_length")
 NO_LENGTH = 10**15
-"""Above this, a length means that there is none: transformers writes ``int(1e30)``."""
+"""Above this, a length means no limit: transformers writes ``int(1e30)``."""
 
 _COUNTED = re.compile(
     r"(^|_)(num|n|layers?|blocks?|levels?|depths?|steps|ids|heads|experts|groups|stages|bins|bands)(_|$)"
@@ -59,22 +59,22 @@ def check_values(values: Any, where: object) -> None:
 
 
 def check_name(name: str, where: object) -> None:
-    """Refuse the name of a component, library or class that is too long for a file."""
+    """Refuse the name of a component, library or class that is too long for a file name."""
     if len(name) > LONGEST_NAME:
         raise RequestError(f"{where} names something with {len(name):,} characters, {name[:40]!r}...; correct it")
 
 
 def _check_text(text: str, where: object) -> None:
     if not text.isascii() and any("\ud800" <= letter <= "\udfff" for letter in text):
-        raise RequestError(f"{where} holds half of a character (a lone surrogate); correct or replace the file")
+        raise RequestError(f"{where} contains a lone surrogate; correct or replace the file")
     if "\0" in text and len(text) < LONGEST_NAME:
-        raise RequestError(f"{where} holds a text with a zero character; correct or replace the file")
+        raise RequestError(f"{where} contains a null character; correct or replace the file")
 
 
 def _check_number(key: str, value: float, where: object) -> None:
     most = _limit_for(key, value)
     if isinstance(value, float) and not math.isfinite(value):
-        return  # a library takes it or refuses it; it makes nothing large
+        return  # a library accepts or refuses it, but allocates nothing large
     if abs(value) > most:
         raise RequestError(
             f"{key[:60]} is {_value_text(value)} in {where}, and diffprof takes at most {most:,} for it; check the file"

@@ -1,4 +1,4 @@
-"""A folder with only a ControlNet: it is counted with the model that ControlNets of its shape were made for."""
+"""A folder with only a ControlNet, which is counted with the model that ControlNets of its shape were made for."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ BASES: Mapping[tuple[str, str], Mapping[int, str]] = {
     ("SanaControlNetModel", "num_attention_heads"): {36: "sana-600m-512", 70: "sana-1.6b-1024"},
     ("HunyuanDiT2DControlNetModel", "hidden_size"): {1408: "hunyuan-dit"},
 }
-"""By the class of a ControlNet, the key of its configuration that tells models apart: the model for each value.
+"""The catalogue model for each value of the key that distinguishes models, by class of ControlNet.
 
-The first that fits is taken."""
+The first match is used."""
 
 
 def base_of_controlnet(folder: Path | None) -> tuple[Path, str] | None:
-    """The folder and the model of the catalogue to count it with, where a folder holds a ControlNet and no pipeline."""
+    """Return the folder and the catalogue model to count it with, if it has a ControlNet and no pipeline."""
     if folder is None or is_model_folder(folder) or not (folder / "config.json").is_file():
         return None
     config = read_json(folder / "config.json")
@@ -45,7 +45,7 @@ def base_of_controlnet(folder: Path | None) -> tuple[Path, str] | None:
 
 
 def folder_of(model: str | Path) -> Path | None:
-    """Where the files of the model are; those of one on the hub are fetched."""
+    """Return the folder of the model's files; those on the hub are downloaded."""
     resolved = resolve(model)
     if resolved.place is not Place.hub:
         return resolved.folder
@@ -55,6 +55,6 @@ def folder_of(model: str | Path) -> Path | None:
 
 
 def controlnet_class(config: Mapping[str, Any]) -> str:
-    """The class of a ControlNet; the first union of several was published under the name of an ordinary one."""
+    """Return the class of a ControlNet; the first union of several was published under the name of an ordinary one."""
     name = str(config.get("_class_name", ""))
     return "ControlNetUnionModel" if name == "ControlNetModel" and "num_control_type" in config else name

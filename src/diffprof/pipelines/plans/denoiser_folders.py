@@ -1,4 +1,4 @@
-"""A folder with only a denoiser: it is counted with the other components of the catalogue model with one like it."""
+"""A folder with only a denoiser, which is counted with the other components of a catalogue model with a similar one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from diffprof.record.folder_files import check_files
 
 
 def from_denoiser_folder(folder: Path, name: str) -> Blueprint | None:
-    """The plan of a known model with the denoiser whose configuration the folder holds; None where none is like it."""
+    """Return the plan of a known model with the denoiser in the folder; None if no model has a similar one."""
     check_files(folder)
     places = [folder, *(folder / slot for slot in DENOISERS)]
     place = next((place for place in places if (place / "config.json").is_file()), None)
@@ -33,7 +33,7 @@ def from_denoiser_folder(folder: Path, name: str) -> Blueprint | None:
                     found.append((similarity_of({slot: plan}, {slot: part}), entry, plan))
     if not found:
         return None
-    # Of models with the same denoiser, the one with the fewest networks beside it: none with a ControlNet.
+    # Of models with the same denoiser, the one with the fewest other networks, such as ControlNets.
     degree, entry, plan = max(found, key=lambda candidate: (candidate[0], -_networks(candidate[1])))
     if degree < LEAST_LIKENESS:
         return None
@@ -49,4 +49,4 @@ def _networks(entry: Entry) -> int:
 
 
 MOTION = "motion_adapter"
-"""Published by themselves, for any Stable Diffusion."""
+"""Motion adapters are published separately, for any Stable Diffusion."""

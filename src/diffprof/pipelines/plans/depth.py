@@ -1,4 +1,4 @@
-"""Models with fewer or more blocks than the published one of their architecture: pruned, or grown."""
+"""Models with fewer or more blocks than the published one of their architecture: pruned or grown ones."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from diffprof.pipelines.plans.blueprint import PartPlan
 
 BLOCK = re.compile(r"^(?P<path>[A-Za-z_]+)\.(?P<number>\d+)\.")
 DEPTH_WORDS = {"layers", "blocks", "depth"}
-"""One of these is in the name of every key of a configuration that says how many blocks a model has."""
+"""Words in the configuration keys for numbers of blocks."""
 
 
 def with_stored_depth(plan: PartPlan, model: Any, stored: Collection[str]) -> PartPlan | None:
-    """The plan with as many blocks as these names of weights have; None where the number of blocks is no difference."""
+    """Return the plan with as many blocks as these weights have; None if the number of blocks does not differ."""
     usual, found = block_counts(model.state_dict()), block_counts(stored)
     changes: dict[str, Any] = {}
     for path, count in usual.items():
@@ -30,7 +30,7 @@ def with_stored_depth(plan: PartPlan, model: Any, stored: Collection[str]) -> Pa
 
 
 def block_counts(names: Collection[str]) -> dict[str, int]:
-    """The lists of blocks in a model and how many each has, by the names of its weights."""
+    """Return the lists of blocks in a model and their lengths, by the names of its weights."""
     found: dict[str, set[str]] = {}
     for match in map(BLOCK.match, names):
         if match is not None:
@@ -39,7 +39,7 @@ def block_counts(names: Collection[str]) -> dict[str, int]:
 
 
 def _depth_key(config: Mapping[str, Any], path: str, count: int, taken: Collection[str]) -> str | None:
-    """The configuration key for the length of a list of blocks: the one whose name is most like the list's."""
+    """Return the configuration key for the length of a list of blocks: the one with the most similar name."""
     keys = [
         key
         for key, value in config.items()

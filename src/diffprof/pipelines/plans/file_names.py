@@ -1,4 +1,4 @@
-"""Tells models with exactly the same weights apart, by the name of the file and by diffusers' own table."""
+"""Distinguish models with exactly the same weights by the name of the file and by diffusers' own table."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from diffprof.catalogue import Entry
 
 WORD = re.compile(r"[a-z]+|\d+")
 SHORTEST_WORD = 3
-"""Words of fewer letters are in too many names to say anything."""
+"""Shorter words occur in too many names to be useful."""
 
 
 def most_likely_entry(entries: Sequence[Entry], file: Path, inferred: str | None) -> Entry:
-    """The model that the file's name suggests, else the one that diffusers infers, else the oldest.
+    """Return the model that the file's name suggests, else the one that diffusers infers, else the oldest.
 
-    `inferred` is the repository that diffusers' loader would take the configuration from.
+    `inferred` is the repository from which diffusers' loader would take the configuration.
     """
     words = Counter(WORD.findall(file.stem.lower()))
     known = hub_ids_of_the_loader()
@@ -27,7 +27,7 @@ def most_likely_entry(entries: Sequence[Entry], file: Path, inferred: str | None
             _mismatch_of_name(entry, words),
             inferred is None or inferred.lower() not in map(str.lower, entry.names),
             not known & set(map(str.lower, entry.names)),
-            not entry.task.startswith("text-to-"),  # which needs no other input than a prompt
+            not entry.task.startswith("text-to-"),  # it needs no input but a prompt
             entry.year or 9999,
             entry.name,
         ),
@@ -35,7 +35,7 @@ def most_likely_entry(entries: Sequence[Entry], file: Path, inferred: str | None
 
 
 def _mismatch_of_name(entry: Entry, words: Counter[str]) -> tuple[int, int, int]:
-    """How badly a file's name matches a model: by letters, then by common words, then by missing words."""
+    """Return how badly a file's name matches a model: by letters, then by common words, then by missing words."""
     found = [(0, 0, 0)]
     for name in entry.names:
         own = Counter(WORD.findall(name.rpartition("/")[2].lower()))
@@ -46,7 +46,7 @@ def _mismatch_of_name(entry: Entry, words: Counter[str]) -> tuple[int, int, int]
 
 
 def hub_ids_of_the_loader() -> set[str]:
-    """The repositories that diffusers' single-file loader takes configurations from, in lower case."""
+    """Return the repositories from which diffusers' single-file loader takes configurations, in lower case."""
     from diffusers.loaders import single_file_utils as loader
 
     places = loader.DIFFUSERS_DEFAULT_PIPELINE_PATHS.values()

@@ -1,4 +1,4 @@
-"""How a plan fits its pipeline's class: which class it is, which components it can do without, and its guard."""
+"""Fit a plan to its pipeline's class: choose the class, its dispensable components, and a stand-in for its guard."""
 
 from __future__ import annotations
 
@@ -27,23 +27,23 @@ IGNORED_KEYS = (
     "auto_map",
     "trust_remote_code",
 )
-"""Keys of a configuration that say how weights are loaded, and nothing about the model."""
+"""Keys of a configuration that affect the loading of weights, but not the model."""
 
 NEEDED_SLOTS = ("text_encoder", "transformer", "unet", "prior", "decoder", "vae", "movq", "vqgan")
-"""What makes up the cost of a call: some pipelines can be made without, and then cannot be called with a prompt."""
+"""Components with most of the cost of a call: some pipelines can be created without them, but not called."""
 
 PIPELINES_OF_PARTS = {("StableDiffusionXLPipeline", "ChatGLMModel"): "KolorsPipeline"}
-"""Pipelines that were published before diffusers had a class of their own for them: by their class and a component."""
+"""Pipelines that were published before diffusers had a class for them, by their class and a component."""
 
 EXPORTERS = ("optimum",)
-"""Libraries that write a model in another form, with an index like that of diffusers."""
+"""Libraries that export models in another form, with an index like that of diffusers."""
 
 CALLABLE_PIPELINES = {"VersatileDiffusionPipeline": "VersatileDiffusionTextToImagePipeline"}
-"""Pipelines that only hold others and cannot be called: the one of them that takes a text."""
+"""Pipelines that only contain others and cannot be called: the one of them that takes a text."""
 
 
 def fitting_pipeline(blueprint: Blueprint, assumptions: list[str]) -> Any:
-    """The class of the pipeline, or, as an assumption, the one that its components belong to."""
+    """Return the class of the pipeline, or, as an assumption, the one that its components belong to."""
     name = blueprint.pipeline
     for plan in blueprint.parts.values():
         other = PIPELINES_OF_PARTS.get((name, plan.class_name))
@@ -82,7 +82,7 @@ def is_optional(pipeline: Any, slot: str) -> bool:
 
 
 def unknown_keys_sentence(plan: PartPlan, owner: Any) -> str | None:
-    """Keys of a configuration that the diffusers model ignores: it was written for other code, or by hand."""
+    """Return a sentence about configuration keys that the diffusers model ignores; None if there are none."""
     parameters = inspect.signature(owner.__init__).parameters
     if getattr(owner, "config_class", None) is not None or any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
         return None
@@ -95,9 +95,9 @@ def unknown_keys_sentence(plan: PartPlan, owner: Any) -> str | None:
 
 
 def single_plans(plan: PartPlan) -> list[PartPlan]:
-    """The ControlNets or adapters that a component holds several of, which lie in adjacent folders.
+    """Return the plans of several ControlNets or adapters in one component, which are in adjacent folders.
 
-    They are written as ``controlnet``, ``controlnet_1``, ``controlnet_2``; empty for any other component.
+    They are named ``controlnet``, ``controlnet_1``, ``controlnet_2``; empty for any other component.
     """
     if re.fullmatch(r"\w*Multi(ControlNet\w*|Adapter)", plan.class_name) is None or plan.folder is None:
         return []
@@ -115,12 +115,12 @@ MOST_NETS = 16
 
 
 def is_guard(plan: PartPlan) -> bool:
-    """Whether a component only looks at prompts and results, and may refuse them."""
+    """Whether a component only checks prompts and results."""
     return plan.slot == "safety_checker"
 
 
 def is_known_class(plan: PartPlan) -> bool:
-    """Whether diffusers or transformers have the class, also where a package is missing to use it."""
+    """Whether diffusers or transformers have the class, even if a package for it is missing."""
     try:
         part_class(plan.library, plan.class_name, plan.config)
     except (UnsafeModelError, UnknownClassError):
@@ -131,7 +131,7 @@ def is_known_class(plan: PartPlan) -> bool:
 
 
 def with_current_class(pipeline: str, plan: PartPlan, assumptions: list[str]) -> PartPlan:
-    """The plan of a component with the class that the pipeline's code needs, where it was published with another."""
+    """Return the plan of a component with the class that the pipeline's code now needs."""
     name = CLASSES_OF_TODAY.get((pipeline, plan.class_name))
     if name is None:
         return with_library_class(plan, assumptions)
@@ -140,14 +140,14 @@ def with_current_class(pipeline: str, plan: PartPlan, assumptions: list[str]) ->
 
 
 CLASSES_OF_TODAY = {("AudioLDM2Pipeline", "GPT2Model"): "GPT2LMHeadModel"}
-"""By the class of a pipeline and that of a component: what has the methods that transformers once gave to all."""
+"""By pipeline and component class: the class with methods that transformers once gave to all models."""
 
 
 def with_library_class(plan: PartPlan, assumptions: list[str]) -> PartPlan:
-    """The plan of a tokenizer or processor with a class that the libraries have: its files say what it does.
+    """Return the plan of a tokenizer or processor with a class of the libraries, which reads its files.
 
-    One that a repository has code for, or that a library had under a name of its own, is not needed to count: only the
-    lengths of texts and the sizes of images matter.
+    The original class, from code of a repository or with an old name, is not needed for counting: only the lengths of
+    texts and the sizes of images matter.
     """
     of_slot = next((general for word, general in GENERAL_SLOTS.items() if plan.slot.startswith(word)), None)
     endings = GENERAL_CLASSES.items()
@@ -169,15 +169,15 @@ GENERAL_CLASSES = {
     "ImageProcessorFast": "AutoImageProcessor",
     "Processor": "AutoProcessor",
 }
-"""By the end of a class name, the first that fits: the class of transformers that finds out what is meant."""
+"""The Auto class of transformers for the ending of a class name, the first match."""
 
 
 GENERAL_SLOTS = {"tokenizer": "AutoTokenizer", "image_processor": "AutoImageProcessor", "processor": "AutoProcessor"}
-"""The same by the slot, for classes whose names do not tell."""
+"""The same by slot, for classes with other names."""
 
 
 def names_own_code(config: Any) -> bool:
-    """Whether a configuration, or one inside of it, asks for code of the model's repository."""
+    """Whether a configuration, or a nested one, asks for code of the model's repository."""
     if isinstance(config, Mapping):
         asks = config.get("auto_map") or config.get("trust_remote_code")
         return bool(asks) or any(names_own_code(part) for part in config.values())
@@ -185,7 +185,7 @@ def names_own_code(config: Any) -> bool:
 
 
 def stand_in_guard(pipeline: Any, assumptions: list[str]) -> dict[str, Any]:
-    """The component for a pipeline that would make a guard of another package by itself; nothing for all others."""
+    """Return a stand-in if the pipeline would create a guard of another package itself; empty for all others."""
     names = vars(sys.modules[pipeline.__module__])
     for name, owner in names.items():
         is_class = isinstance(owner, type) and name.endswith("SafetyChecker")
@@ -196,28 +196,28 @@ def stand_in_guard(pipeline: Any, assumptions: list[str]) -> dict[str, Any]:
 
 
 class StandInGuard:
-    """Lets every prompt and every video pass."""
+    """Accepts every prompt and every video."""
 
     def __init__(self) -> None:
         self.is_in_use = False
 
     def check_text_safety(self, prompt: str) -> bool:
-        self.is_in_use = False  # for a video it is fetched again, by those pipelines that show it one
+        self.is_in_use = False  # for a video, pipelines that check it fetch the guard again
         return True
 
     def check_video_safety(self, frames: Any) -> Any:
         return frames
 
     def to(self, device: Any) -> StandInGuard:
-        """Do nothing: pipelines move their guard to their device, and back to the host."""
+        """Do nothing: pipelines move their guard to their device and back to the host."""
         self.is_in_use = not isinstance(device, str)
         return self
 
 
 def bypass_guard(pipeline: Any) -> None:
-    """Show a stand-in for a guard a single point: arrays of all frames would be made for it, gigabytes of them.
+    """Pass a single pixel to a stand-in guard, because arrays of all frames would take gigabytes.
 
-    The pipeline makes arrays of its frames, shows them to the guard, and makes its result of what that gives back.
+    The pipeline converts its frames to arrays, passes them to the guard, and returns its result.
     """
     guard, processor = getattr(pipeline, "safety_checker", None), getattr(pipeline, "video_processor", None)
     if not isinstance(guard, StandInGuard) or processor is None:
@@ -233,7 +233,7 @@ def bypass_guard(pipeline: Any) -> None:
                 processor.postprocess(video[number].permute(1, 0, 2, 3), "np", **options)
             return numpy.zeros((1, 1, *POINT, 3), dtype=numpy.float32)
         if guard.is_in_use:
-            with torch._C._DisableTorchDispatch():  # what stands in is not the pipeline's doing
+            with torch._C._DisableTorchDispatch():  # the stand-in is not an operation of the pipeline
                 video = torch.empty(shapes.pop(), dtype=video.dtype, device="meta").permute(0, 4, 1, 2, 3)
         return original(video, output_type=output_type, **options)
 

@@ -1,4 +1,4 @@
-"""Reads the plan of a pipeline from a folder in diffusers layout. The folder is data: nothing in it is run."""
+"""Read the plan of a pipeline from a folder in diffusers layout. The folder is data: nothing in it is executed."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ TEXT_CONFIG_FILES = ("tokenizer_config.json", "preprocessor_config.json", "proce
 
 
 def from_folder(folder: Path, name: str, source: str = "folder", fetch: FetchPart | None = None) -> Blueprint:
-    """The plan that ``model_index.json`` and the component configs describe.
+    """Read the plan from ``model_index.json`` and the component configs.
 
-    Components of a modular pipeline that lie in other repositories are downloaded with `fetch`, if it is given.
+    Components of a modular pipeline in other repositories are downloaded with `fetch`, if it is given.
     """
     check_files(folder)
     index_file = _index_file(folder)
@@ -77,7 +77,7 @@ def _is_class_entry(value: Any) -> bool:
 
 
 def _index_file(folder: Path) -> Path:
-    """The file that lists the components; a folder without one is refused with what to do instead."""
+    """Return the file that lists the components; refuse a folder without one, and say what to do instead."""
     for name in (INDEX, MODULAR_INDEX):
         if (folder / name).is_file():
             return folder / name
@@ -93,11 +93,11 @@ def _index_file(folder: Path) -> Path:
 
 
 SLOTS = {"Autoencoder": "vae", "VQ": "vae", "UNet": "unet", "Transformer": "transformer", "Text": "text_encoder"}
-"""By what the name of a class has in it, the usual slot of its models."""
+"""The usual slot for models whose class name contains a word."""
 
 
 def _lone_class(config: Mapping[str, Any]) -> tuple[str, str]:
-    """A description of a lone component, and a slot name to count it by."""
+    """Return a description of a lone component, and a slot to count it by."""
     owner = _text(config.get("_class_name")) or next(filter(_text, _architectures(config)), None)
     if owner is None:
         return "a single component", "NAME"
@@ -111,7 +111,7 @@ def _text(value: Any) -> str | None:
 def _modular_part(
     folder: Path, entry: ModularEntry, fetch: FetchPart | None, assumptions: list[str]
 ) -> dict[str, PartPlan]:
-    """A component of a modular pipeline: from this folder, else the catalogue's model of that name, else fetched."""
+    """Return a component of a modular pipeline: from this folder, else from the catalogue, else downloaded."""
     if (folder / entry.subfolder).is_dir() or entry.repository is None:
         return {entry.slot: _part(folder, entry.slot, entry.library, entry.class_name, folder / entry.subfolder)}
     known = known_part(entry)
@@ -130,7 +130,7 @@ def _modular_part(
 
 
 def from_component_folder(folder: Path, slot: str, name: str) -> Blueprint:
-    """The plan of one component, from the folder that holds its ``config.json`` or one of that name."""
+    """Return the plan of one component, from the folder with its ``config.json`` or a subfolder with its name."""
     check_files(folder)
     place = next((place for place in (folder, folder / slot) if (place / "config.json").is_file()), None)
     if place is None:
@@ -147,7 +147,7 @@ def from_component_folder(folder: Path, slot: str, name: str) -> Blueprint:
 
 
 def _pipeline_name(index_file: Path, value: Any) -> tuple[str, str | None]:
-    """The class of the pipeline, and the repository's module that is supposed to define it."""
+    """Return the class of the pipeline, and the repository's module that should define it."""
     if isinstance(value, str):
         return value, None
     if isinstance(value, list) and len(value) == 2 and all(isinstance(part, str) for part in value):
@@ -156,7 +156,7 @@ def _pipeline_name(index_file: Path, value: Any) -> tuple[str, str | None]:
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """A JSON object from a file that may be anything."""
+    """Read a JSON object from an untrusted file."""
     try:
         status = path.stat()
         if not stat.S_ISREG(status.st_mode):
@@ -175,14 +175,14 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def _part(folder: Path, slot: str, library: str, class_name: str, place: Path | None = None) -> PartPlan:
-    """The plan of a component; `place` is where its files lie, where it is not the folder of its name."""
+    """Return the plan of a component; `place` is the folder of its files, if it is not that of its name."""
     for name in (slot, library, class_name):
         check_name(name, folder / INDEX)
     check_is_inside(slot)
     place = place or folder / slot
     config = _config(place, class_name)
     if config is None and not place.is_dir():
-        # As diffusers does it: the first models were published with the files of all components beside the index.
+        # As in diffusers: the first models have the files of all components next to the index.
         beside = _config(folder, class_name)
         if beside is not None and class_name in (beside.get("_class_name"), *_architectures(beside)):
             place, config = folder, beside
@@ -211,14 +211,14 @@ def _config(place: Path, class_name: str) -> dict[str, Any] | None:
 
 
 def is_pipeline_package(library: str) -> bool:
-    """Folders name the package of a pipeline as the library of a model that only this pipeline has."""
+    """Whether it is a pipeline package, which folders name as the library of a model that only this pipeline has."""
     return bool(re.fullmatch(r"[a-z0-9_]{1,100}", library)) and any(
         folder.is_dir() for folder in pipeline_packages(library)
     )
 
 
 def pipeline_packages(library: str) -> Iterator[Path]:
-    """Where diffusers keeps the package of a pipeline; found without importing diffusers."""
+    """Yield the folders of a pipeline package in diffusers, without importing diffusers."""
     found = importlib.util.find_spec("diffusers")
     for top in (found.submodule_search_locations or ()) if found else ():
         yield from (Path(top) / "pipelines" / library, Path(top) / "pipelines" / "deprecated" / library)

@@ -1,4 +1,4 @@
-"""Fetches the configuration of a pipeline from the Hugging Face hub: JSON and tokenizer files, never weights."""
+"""Download the configuration of a pipeline from the Hugging Face hub: JSON and tokenizer files, never weights."""
 
 from __future__ import annotations
 
@@ -25,27 +25,27 @@ TOKENIZER = (
 
 
 def fetch_configuration(hub_id: str, for_weights: bool = False, revision: str | None = None) -> Path:
-    """The local folder that holds the pipeline's configuration files, fetched when they are not there yet."""
+    """Return the local folder with the pipeline's configuration files; download them if they are missing."""
     from huggingface_hub import snapshot_download
 
     with explain_hub_errors(hub_id, for_weights, revision):
         where: dict[str, Any] = {"local_files_only": not is_reachable(hub_id, revision), "revision": revision}
         index = _index(hub_id, where)
         if index is None:
-            # A component by itself: a ControlNet, a transformer, a VAE.
+            # A single component: a ControlNet, a transformer, a VAE.
             return Path(snapshot_download(hub_id, allow_patterns=[*CONFIGURATION, *TOKENIZER], **where))
         folders = [_folder_of(slot, value) for slot, value in read_json(index).items() if isinstance(value, list)]
         patterns = [
             "model_index.json",
             "modular_model_index.json",
-            *CONFIGURATION,  # the first repositories have the files of all components beside the index
+            *CONFIGURATION,  # the first repositories have the files of all components next to the index
             *(f"{folder}/{name}" for folder in folders for name in (*CONFIGURATION, *TOKENIZER)),
         ]
         return Path(snapshot_download(hub_id, allow_patterns=patterns, **where))
 
 
 def fetch_component(hub_id: str, folder: str, revision: str | None = None) -> Path:
-    """The local folder with the configuration of one component of a repository; `folder` is empty for its top."""
+    """Return the local folder with the configuration of one component; `folder` is empty for the repository's root."""
     from huggingface_hub import snapshot_download
 
     with explain_hub_errors(hub_id, revision=revision):
@@ -55,32 +55,32 @@ def fetch_component(hub_id: str, folder: str, revision: str | None = None) -> Pa
 
 
 def _index(hub_id: str, where: Mapping[str, Any]) -> Path | None:
-    """The index of a pipeline, of the usual kind or a modular one; None where the repository holds one component."""
+    """Return the index of a pipeline, an ordinary or a modular one; None if the repository has a single component."""
     from huggingface_hub import hf_hub_download
     from huggingface_hub.errors import EntryNotFoundError
 
     def has(name: str) -> bool:
         try:
             hf_hub_download(hub_id, name, **where)
-        except EntryNotFoundError:  # also one that is not on this machine
+        except EntryNotFoundError:  # or it is not on this machine
             return False
         return True
 
     index = next(filter(has, ("model_index.json", "modular_model_index.json")), None)
-    # The error that there is no configuration of a component either is the hub's.
+    # If there is no configuration of a component either, the hub raises the error.
     found = Path(hf_hub_download(hub_id, index or "config.json", **where))
     return found if index is not None else None
 
 
 def _folder_of(slot: str, value: list[Any]) -> str:
-    """Where the files of a component lie, by its entry in the index."""
+    """Return the folder of a component's files, from its entry in the index."""
     entry = modular_entry(slot, value)
     return slot if entry is None else entry.subfolder
 
 
 @contextlib.contextmanager
 def explain_hub_errors(hub_id: str, for_weights: bool = False, revision: str | None = None) -> Iterator[None]:
-    """Turn errors of the connection to the hub into one sentence."""
+    """Convert errors of the connection to the hub into one sentence."""
     from huggingface_hub.errors import (
         EntryNotFoundError,
         GatedRepoError,
@@ -118,7 +118,7 @@ def explain_hub_errors(hub_id: str, for_weights: bool = False, revision: str | N
 
 
 def is_reachable(hub_id: str, revision: str | None = None) -> bool:
-    """Does the hub answer? Asked once and briefly: a download would try again and again for half a minute."""
+    """Whether the hub responds; checked once and briefly, because a download would retry for half a minute."""
     from huggingface_hub import HfApi
     from huggingface_hub.errors import HfHubHTTPError
 
@@ -126,7 +126,7 @@ def is_reachable(hub_id: str, revision: str | None = None) -> bool:
         HfApi().model_info(hub_id, revision=revision, timeout=ANSWER_SECONDS)
     except HfHubHTTPError:
         raise
-    except Exception:  # noqa: BLE001  whatever the HTTP library of the day raises when there is no network
+    except Exception:  # noqa: BLE001  any error of the HTTP library without a network
         return False
     return True
 

@@ -1,4 +1,4 @@
-"""Entries of a modular pipeline's index: which class a component has, and where it lies."""
+"""Entries of a modular pipeline's index: the class of a component, and its location."""
 
 from __future__ import annotations
 
@@ -13,34 +13,34 @@ from diffprof.errors import UnsafeModelError
 from diffprof.pipelines.plans.blueprint import PartPlan, from_entry
 
 FetchPart = Callable[[str, str, str | None], Path]
-"""Gives the folder with the configuration of a component: of a repository, a folder in it and a revision."""
+"""Returns the folder with the configuration of a component, given a repository, a folder in it and a revision."""
 
 REPOSITORY = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[\w.-]{1,96}")
 
 
 @dataclass(frozen=True)
 class ModularEntry:
-    """A component as the index of a modular pipeline names it."""
+    """A component in the index of a modular pipeline."""
 
     slot: str
     library: str
     class_name: str
     subfolder: str
-    """Where it lies in the pipeline's own folder."""
+    """Its folder in the pipeline's own folder."""
     repository: str | None
-    """The repository that holds it, which may be another one; None where the index names none."""
+    """The repository that has it, which may be another one; None if the index names none."""
     remote_folder: str
-    """Where it lies in that repository; empty where it is all that the repository holds."""
+    """Its folder in that repository; empty if the repository has only this component."""
     revision: str | None
 
 
 def is_modular_entry(value: Any) -> bool:
-    """Whether it names a component as the index of a modular pipeline does: library, class, and where it lies."""
+    """Whether it is an entry of a modular index: library, class, and location."""
     return isinstance(value, list) and len(value) == 3 and isinstance(value[2], dict)
 
 
 def modular_entry(slot: str, value: Any) -> ModularEntry | None:
-    """What an entry of the index says; None for anything else, and where it names no class."""
+    """Parse an entry of the index; None for anything else, and if it names no class."""
     if not is_modular_entry(value):
         return None
     place = value[2]
@@ -72,7 +72,7 @@ def check_is_inside(name: str) -> None:
 
 
 def known_part(entry: ModularEntry) -> PartPlan | None:
-    """The component of a repository that the catalogue has; None where it has another class there, or none."""
+    """Return the component of a repository from the catalogue; None if it is missing or has another class there."""
     model = find(entry.repository) if entry.repository is not None else None
     if model is None or entry.repository not in model.names:
         return None
@@ -83,7 +83,7 @@ def known_part(entry: ModularEntry) -> PartPlan | None:
 
 
 OF_TEXTS_AND_IMAGES = re.compile(r"(Tokenizer(Fast)?|Processor(Fast)?|Extractor)$")
-"""Classes that go by several names, for the fast one, the slow one and the one that finds out."""
+"""Classes with several names: fast, slow and Auto classes."""
 
 
 def _text(value: Any) -> str | None:

@@ -1,6 +1,6 @@
-"""The plan of a pipeline from a single weight file, as ComfyUI, A1111 and Civitai use them, read from its header.
+"""Read the plan of a pipeline from the header of a single weight file, as ComfyUI, A1111 and Civitai use them.
 
-The architecture is found with the tables of diffusers' own single-file loader, and by the exact number of weights;
+The architecture is inferred with the tables of diffusers' own single-file loader, and from the exact number of weights;
 configurations come from the catalogue.
 """
 
@@ -23,11 +23,11 @@ from diffprof.pipelines.plans.file_names import most_likely_entry
 from diffprof.pipelines.plans.folder import from_folder, read_json
 
 OpenModel = Callable[[str], Blueprint]
-"""Gives the plan of a model by its name."""
+"""Returns the plan of a model by name."""
 
 DENOISER, VAE, TEXT, UNUSED = "denoiser", "vae", "text", "unused"
 
-# Where a checkpoint of several models keeps each; the first that fits.
+# Prefixes of the models in a checkpoint; the first match is used.
 PREFIXES = (
     ("model_ema.", UNUSED),
     ("model.diffusion_model.", DENOISER),
@@ -45,11 +45,11 @@ TEXT_NAMES = ("text_model.", "encoder.block.", "shared.", "model.layers.", "toke
 VAE_CLASSES = ("Autoencoder", "AsymmetricAutoencoder", "VQ", "PaellaVQ")
 NO_MODELS = ("Scheduler", "Tokenizer", "TokenizerFast", "Processor", "FeatureExtractor", "Guidance", "SafetyChecker")
 LEFT_OUT = "safety_checker"
-"""Diffusers does not load one with a single file."""
+"""Diffusers does not load one from a single file."""
 
 
 def from_file(file: Path, name: str, config: str | None, open_model: OpenModel) -> Blueprint:
-    """The plan of the pipeline that the file holds, or holds a part of; `config` is the model to take the rest from."""
+    """Return the plan of the pipeline that the file contains, whole or partly; `config` is the model for the rest."""
     header = read_header(file)
     groups = _groups(header.tensors)
     slot = None if config is not None else slot_of_file(file)
@@ -84,7 +84,7 @@ def from_file(file: Path, name: str, config: str | None, open_model: OpenModel) 
 
 
 def _computing_dtype(stored: Mapping[str, StoredWeights], parts: Mapping[str, PartPlan], usual: str) -> str:
-    """The dtype of the denoiser's weights; a VAE or a text encoder alone does not determine that of the pipeline."""
+    """Return the dtype of the denoiser's weights; a VAE or a text encoder alone does not determine it."""
     denoisers = [weights for slot, weights in stored.items() if _kind(parts[slot]) == DENOISER]
     if not denoisers:
         return usual
@@ -94,14 +94,14 @@ def _computing_dtype(stored: Mapping[str, StoredWeights], parts: Mapping[str, Pa
 
 @dataclass(frozen=True)
 class _Group:
-    """Tensors that belong to one model of a checkpoint."""
+    """The tensors of one model in a checkpoint."""
 
     kind: str
     weights: StoredWeights
 
 
 def _groups(tensors: Mapping[str, StoredTensor]) -> list[_Group]:
-    """The models in a checkpoint; a file without the prefixes of a checkpoint holds one."""
+    """Return the models in a checkpoint; a file without the prefixes of a checkpoint has one."""
     found: dict[tuple[str, str], dict[str, StoredTensor]] = {}
     for name, tensor in tensors.items():
         prefix, kind = next((pair for pair in PREFIXES if name.startswith(pair[0])), ("", UNUSED))
@@ -109,21 +109,21 @@ def _groups(tensors: Mapping[str, StoredTensor]) -> list[_Group]:
             prefix = ".".join(name.split(".")[:2]) + "."
         found.setdefault((prefix, kind), {})[name] = tensor
     if not any(kind == DENOISER for _, kind in found):
-        # `vae.` and the like beside a model without a prefix: only LTX and Mochi have published such.
+        # `vae.` and the like next to a model without a prefix: only published by LTX and Mochi.
         alone = found.pop(("", UNUSED), {})
         found[("", _kind_alone(alone))] = alone
     return [_Group(kind, stored_weights(group)) for (_, kind), group in found.items() if kind != UNUSED and group]
 
 
 def _kind_alone(tensors: Mapping[str, StoredTensor]) -> str:
-    """What a model is whose names have no prefix."""
+    """Return the kind of a model whose names have no prefix."""
     if any(name.startswith("decoder.") for name in tensors) and any(name.startswith("encoder.") for name in tensors):
         return VAE
     return TEXT if any(name.startswith(TEXT_NAMES) for name in tensors) else DENOISER
 
 
 def slot_of_file(file: Path) -> str | None:
-    """The component whose folder the file lies in, where that is a folder in diffusers layout."""
+    """Return the component in whose folder the file is, if that is a folder in diffusers layout."""
     folder = file.absolute().parent
     index = folder.parent / "model_index.json"
     if not (folder / "config.json").is_file() or not index.is_file():
@@ -132,7 +132,7 @@ def slot_of_file(file: Path) -> str | None:
 
 
 def _published_entries() -> list[catalogue.Entry]:
-    """Entries that hold a configuration: one that a user made of a file would lead back to that file."""
+    """Return entries with a configuration: one that a user made of a file would lead back to that file."""
     return [entry for entry in catalogue.entries() if entry.path is None]
 
 
@@ -160,14 +160,14 @@ def _identify(file: Path, header: WeightHeader, groups: list[_Group], open_model
 
 
 def _tied_elements(weights: StoredWeights) -> int:
-    """Elements of T5's embedding table, which has two names, and which some files contain twice."""
+    """Return the elements of T5's embedding table, which has two names and is stored twice in some files."""
     names = ("shared.weight", "encoder.embed_tokens.weight")
     both = [weights.tensors[name] for name in names if name in weights.tensors]
     return both[0].elements if len(both) > 1 and both[0].shape == both[1].shape else 0
 
 
 def _part_with(entry: Entry, elements: int) -> bool:
-    """Whether a part of the entry has that many weights; a file may hold its buffers too."""
+    """Whether a part of the entry has that many weights; a file may also contain its buffers."""
     return any(
         part.parameters and elements in (part.parameters, part.parameters + part.buffers)
         for slot, part in entry.components.items()
@@ -176,7 +176,7 @@ def _part_with(entry: Entry, elements: int) -> bool:
 
 
 def _has_nearly(entry: Entry, hub_id: str, elements: int) -> bool:
-    """Whether a model has the denoiser of another, with as many weights as a file: one may have a norm more."""
+    """Whether a model has another one's denoiser, with about as many weights as a file: one may have an extra norm."""
     known = catalogue.find(hub_id)
     classes = {part.class_name for part in known.components.values()} if known else set()
     return any(
@@ -202,7 +202,7 @@ NO_MODEL: Mapping[tuple[str, ...], str] = {
     ("emb_params", "string_to_param"):
         "is an embedding for prompts (textual inversion), which adds words to a tokenizer and costs nothing by itself",
 }  # fmt: skip
-"""What else is published as one file: marks in the names of its tensors, and what to do with it."""
+"""Other things that are published as one file: marks in tensor names, and what to do with it."""
 
 
 def _unknown(file: Path, header: WeightHeader, elements: int) -> str:
@@ -222,7 +222,7 @@ def _count(number: int, noun: str) -> str:
 
 
 def _assign(groups: list[_Group], parts: Mapping[str, PartPlan], file: Path) -> dict[str, StoredWeights]:
-    """The weights by slot: by kind, and by size where several parts are of a kind."""
+    """Assign the weights to slots: by kind, and by size if several parts are of a kind."""
     stored: dict[str, StoredWeights] = {}
     for group in sorted(groups, key=lambda group: -group.weights.elements):
         slots = [slot for slot in _slots_for(group, parts, len(groups) == 1) if slot not in stored]
@@ -238,12 +238,12 @@ def _assign(groups: list[_Group], parts: Mapping[str, PartPlan], file: Path) -> 
 
 
 def _is_named(slot: str, file: Path) -> bool:
-    """Whether the name of a file speaks of one of two equal denoisers: Wan 2.2 has one for each end of the noise."""
+    """Whether the name of a file mentions one of two equal denoisers: Wan 2.2 has one for each end of the noise."""
     return slot.endswith("_2") and re.search(r"low[\W_]?noise", file.name, re.IGNORECASE) is not None
 
 
 def _other_origins(stored: Mapping[str, StoredWeights], parts: Mapping[str, PartPlan]) -> dict[str, Entry]:
-    """By slot, the models of the catalogue that have a part as large as the file's, where the chosen one has another.
+    """Return the catalogue models with a part as large as the file's, by slot, if that of the chosen model differs.
 
     Versions of a model share a denoiser and differ in their VAE (LTX-Video).
     """
@@ -260,7 +260,7 @@ def _other_origins(stored: Mapping[str, StoredWeights], parts: Mapping[str, Part
 
 
 def _is_near(parameters: int | None, elements: int) -> bool:
-    """Whether a file can hold a model of that many parameters: some have a few statistics more, or buffers."""
+    """Whether a file can contain a model with that many parameters: some have additional statistics or buffers."""
     return parameters is None or abs(parameters - elements) <= elements // 1000
 
 
@@ -271,7 +271,7 @@ def _slots_for(group: _Group, parts: Mapping[str, PartPlan], is_alone: bool) -> 
     kinds = {slot: _kind(plan) for slot, plan in models.items()}
     own = [slot for slot, kind in kinds.items() if kind == group.kind]
     if is_alone:
-        # A file of one model may be a VAE or a text encoder: exactly as many weights decide.
+        # A file with one model may be a VAE or a text encoder: the exact number of weights decides.
         elements = group.weights.elements
         exact = [slot for slot, plan in models.items() if plan.parameters == elements]
         return exact or own

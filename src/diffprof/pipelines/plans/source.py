@@ -1,4 +1,4 @@
-"""The plan of a model that is given by name: from the catalogue, a folder, a file, or the hub."""
+"""The plan of a model by name: from the catalogue, a folder, a file, or the hub."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from diffprof.pipelines.plans.single_file import from_file
 def blueprint_of(
     model: str | Path, config: str | None = None, dtype: str | None = None, fetched: Path | None = None
 ) -> Blueprint:
-    """The plan of the model, wherever its configuration is.
+    """Return the plan of the model, wherever its configuration is.
 
-    `config` is the model that a weight file has its configuration from, where it is not to be found out. `dtype` is
-    the one that is requested: weights may lie in a folder in several. `fetched` is where the configuration of a
-    model on the hub lies, where it was fetched a moment ago.
+    `config` is the model whose configuration a weight file uses; without it, the configuration is inferred. `dtype` is
+    the requested one, because a folder may have weights in several. `fetched` is the folder of a configuration that was
+    just downloaded from the hub.
     """
     resolved = resolve(model)
     if resolved.file is not None:
@@ -50,7 +50,7 @@ def blueprint_of(
 
 
 def _lone_component(folder: Path, name: str, dtype: str | None) -> Blueprint | None:
-    """The plan of a pipeline with the component that a folder holds by itself; None for the folder of a pipeline."""
+    """Return the plan of a pipeline with the lone component of a folder; None for the folder of a pipeline."""
     if is_model_folder(folder):
         return None
     return (
@@ -59,7 +59,7 @@ def _lone_component(folder: Path, name: str, dtype: str | None) -> Blueprint | N
 
 
 def _pipeline_around(folder: Path, name: str, dtype: str | None) -> Blueprint | None:
-    """The plan of the pipeline that a component's folder belongs to."""
+    """Return the plan of the pipeline that a component's folder belongs to."""
     parent = folder.absolute().parent
     if not is_model_folder(parent):
         return None
@@ -71,7 +71,7 @@ def _pipeline_around(folder: Path, name: str, dtype: str | None) -> Blueprint | 
 
 
 def with_entry(plan: Blueprint, resolved: ResolvedModel) -> Blueprint:
-    """The plan of a folder with what the user's own entry says about it: the dtype, and what its call needs."""
+    """Return the plan of a folder with the values of the user's own entry: the dtype, and what its call needs."""
     entry = resolved.entry
     if entry is None or entry.path is None:
         return plan
@@ -79,7 +79,7 @@ def with_entry(plan: Blueprint, resolved: ResolvedModel) -> Blueprint:
 
 
 def component_blueprint(model: str | Path, slot: str, config: str | None = None) -> Blueprint:
-    """The plan of a model that has this component; the folder of one component is enough."""
+    """Return the plan of a model that has this component; the folder of one component is sufficient."""
     resolved = resolve(model)
     if resolved.folder is not None and not is_model_folder(resolved.folder):
         return from_component_folder(resolved.folder, slot, resolved.name)
