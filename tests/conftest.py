@@ -24,6 +24,9 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
 
+# Nearly all that is made while tests are imported and collected stays: looking through it finds nothing.
+gc.disable()
+
 # How fast examples are made depends on what else the machine does: no reason to fail.
 settings.register_profile("any-machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any-machine")
@@ -52,6 +55,7 @@ def pytest_collection_finish() -> None:
     And let it look less often: dry runs make many short-lived objects, and an eighth of the suite's time went to it.
     """
     gc.set_threshold(100_000, 50, 100)
+    gc.enable()
     _freeze()
 
 

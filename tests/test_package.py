@@ -9,7 +9,7 @@ import sys
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 import yaml
@@ -23,7 +23,33 @@ HEAVY = {"torch", "diffusers", "transformers", "accelerate", "huggingface_hub", 
 MOST_BYTES = 25_000_000
 SENTENCE = 'install them with `pip install "diffprof[torch]"`.'
 
-Diffprof = Callable[..., "subprocess.CompletedProcess[str]"]
+COMMANDS_IN_TURN = """
+import contextlib, io, json, sys
+
+from diffprof.cli import main
+
+ended = []
+for words in json.loads(sys.stdin.read()):
+    sys.argv, out, err = ["diffprof", *words], io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            code = main()
+        except SystemExit as left:
+            code = left.code
+    ended.append((code, out.getvalue(), err.getvalue()))
+print(json.dumps(ended))
+"""
+
+
+class Ended(NamedTuple):
+    """A command that was run."""
+
+    code: int
+    stdout: str
+    stderr: str
+
+
+Diffprof = Callable[..., list[Ended]]
 
 
 @pytest.fixture(scope="module")
@@ -49,21 +75,28 @@ def light(wheel: Path, libraries: list[str], tmp_path_factory: pytest.TempPathFa
 
 @pytest.fixture
 def diffprof(light: Path, tmp_path: Path) -> Diffprof:
-    """``diffprof("show", file)`` is that command in the environment without torch."""
+    """``diffprof(("show", file), ("models",))`` are these commands in the environment without torch.
 
-    def run(*arguments: object) -> subprocess.CompletedProcess[str]:
-        command = [light / "venv" / "bin" / "diffprof", *arguments]
-        return _run(command, tmp_path)
+    All in one process: to start one takes longer than most of them.
+    """
+
+    def run(*commands: tuple[object, ...]) -> list[Ended]:
+        asked = json.dumps([[str(word) for word in words] for words in commands])
+        done = _run([light / "venv" / "bin" / "python", "-c", COMMANDS_IN_TURN], tmp_path, asked)
+        assert done.returncode == 0, done.stderr
+        return [Ended(*ended) for ended in json.loads(done.stdout)]
 
     return run
 
 
-def _run(command: list[Any], folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+def _run(
+    command: list[Any], folder: Path, given: str | None = None, **variables: str
+) -> subprocess.CompletedProcess[str]:
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "DIFFPROF", "UV_"))}
     environment = {**kept, "DIFFPROF_CACHE_DIR": str(folder), "HOME": str(folder), "COLUMNS": "100", **variables}
     return subprocess.run(
-        [str(word) for word in command], cwd=folder, env=environment, capture_output=True, text=True, encoding="utf-8",
-        check=False,
+        [str(word) for word in command], cwd=folder, env=environment, input=given, capture_output=True, text=True,
+        encoding="utf-8", check=False,
     )  # fmt: skip
 
 
@@ -109,9 +142,10 @@ def test_a_plain_install_brings_no_torch(libraries: list[str]) -> None:
 
 
 def test_without_torch_models_and_accelerators_are_listed(diffprof: Diffprof) -> None:
-    assert "flux.1-dev" in diffprof("models").stdout
-    assert "h100-sxm" in diffprof("hardware").stdout
-    assert diffprof("models", "show", "sdxl").returncode == 0
+    models, hardware, sdxl = diffprof(("models",), ("hardware",), ("models", "show", "sdxl"))
+    assert "flux.1-dev" in models.stdout
+    assert "h100-sxm" in hardware.stdout
+    assert sdxl.code == 0
 
 
 def test_without_torch_a_saved_profile_is_shown_compared_gated_reported_and_predicted(
@@ -120,51 +154,53 @@ def test_without_torch_a_saved_profile_is_shown_compared_gated_reported_and_pred
     before = stable_diffusion().save(tmp_path / "before.json")
     after = stable_diffusion(steps=20, unet_calls=21).save(tmp_path / "after.json")
     trace = two_denoising_steps().write(tmp_path / "trace.json")
-    for words in (
+    ended = diffprof(
+        ("predict", before, "--gpu", "l4"),
         ("show", before),
         ("compare", before, after),
         ("gate", before, before),
         ("trace", trace),
-        ("predict", before, "--gpu", "l4"),
         ("report", before, "-o", tmp_path / "report.html"),
         ("history", "list"),
         ("config",),
         ("cache",),
-    ):
-        ended = diffprof(*words)
-        assert ended.returncode == 0, (words, ended.stderr)
-    assert "predicted for diffusers" in diffprof("predict", before, "--gpu", "l4").stdout
+    )
+    assert [command.code for command in ended] == [0] * 9, ended
+    assert "predicted for diffusers" in ended[0].stdout
 
 
 def test_without_torch_a_law_answers_what_is_asked_about_its_model(diffprof: Diffprof) -> None:
-    counted = diffprof("profile", "sd-2.1-base", "--height", "512", "--width", "512", "--steps", "30")
+    counted, fit, predicted, swept = diffprof(
+        ("profile", "sd-2.1-base", "--height", "512", "--width", "512", "--steps", "30"),
+        ("fit", "sd-2.1-base", "--gpu", "l4"),
+        ("predict", "sd-2.1-base", "--gpu", "l4"),
+        ("sweep", "models=sd-2.1-base", "sizes=512,768", "steps=30", "gpus=l4", "--json"),
+    )
     assert "exactly 26,234,368,094,208 MACs" in counted.stdout, counted.stderr
-    for words in (("fit", "sd-2.1-base", "--gpu", "l4"), ("predict", "sd-2.1-base", "--gpu", "l4")):
-        ended = diffprof(*words)
-        assert ended.returncode == 0, ended.stderr
-    swept = diffprof("sweep", "models=sd-2.1-base", "sizes=512,768", "steps=30", "gpus=l4", "--json")
+    assert (fit.code, predicted.code) == (0, 0), (fit.stderr, predicted.stderr)
     points = json.loads(swept.stdout)["points"]
     assert [(point["source"], point["height"]) for point in points] == [("law", 512), ("law", 768)]
     assert points[0]["macs"] == 26_234_368_094_208
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
+def test_what_needs_torch_says_so_in_one_sentence(diffprof: Diffprof) -> None:
+    for command in diffprof(
         ("profile", "sdxl", "--lora", "16"),
         ("run", "shapes"),
         ("generate", "a red circle"),
         ("crosscheck", "sdxl"),
         ("doctor",),
         ("hardware", "calibrate"),
-    ],
-    ids=" ".join,
-)
-def test_what_needs_torch_says_so_in_one_sentence(words: tuple[str, ...], diffprof: Diffprof) -> None:
-    ended = diffprof(*words)
+    ):
+        assert command.code == 2, command
+        assert SENTENCE in command.stderr
+        assert command.stderr.count("\n") == 1
+
+
+def test_the_command_is_installed_and_ends_with_its_code(light: Path, tmp_path: Path) -> None:
+    ended = _run([light / "venv" / "bin" / "diffprof", "run", "shapes"], tmp_path)
     assert ended.returncode == 2
     assert SENTENCE in ended.stderr
-    assert ended.stderr.count("\n") == 1
 
 
 BLOCKED = """
@@ -177,16 +213,18 @@ class Blocker:
 
 sys.meta_path.insert(0, Blocker())
 from diffprof.cli import main
-sys.exit(main())
+for words in sys.argv[1:]:
+    sys.argv = ["diffprof", *words.split()]
+    if code := main():
+        sys.exit(code)
 """
 
 
 def test_nothing_imports_torch_to_show_predict_or_list_where_it_is_installed(tmp_path: Path) -> None:
     saved = stable_diffusion().save(tmp_path / "saved.json")
     code = BLOCKED.format(heavy=HEAVY)
-    for words in (("show", saved), ("predict", saved, "--gpu", "l4"), ("models",), ("compare", saved, saved)):
-        run_child("-c", code, *words)
-    assert "torch was imported" in run_child("-c", code, "run", "shapes", "-o", tmp_path / "run", exit_code=1).stderr
+    run_child("-c", code, f"show {saved}", f"predict {saved} --gpu l4", "models", f"compare {saved} {saved}")
+    assert "torch was imported" in run_child("-c", code, f"run shapes -o {tmp_path / 'run'}", exit_code=1).stderr
 
 
 def test_python_says_the_same(light: Path, tmp_path: Path) -> None:
