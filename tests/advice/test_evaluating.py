@@ -15,8 +15,10 @@ from diffprof.advice.sources import Source
 from diffprof.catalogue.accelerators import find_accelerator
 from diffprof.errors import RequestError
 from diffprof.prediction.device import device_of
+from diffprof.prediction.device_memory import device_memory
+from diffprof.prediction.memory_on_devices import peak_of_stages
 from diffprof.prediction.time import job_of, predict_time
-from diffprof.record.fit import HostMemory, MemoryPeak
+from diffprof.record.fit import HostMemory, MemoryPeak, StageMemory
 from diffprof.record.profile import Profile
 from diffprof.record.request import Request
 from diffprof.record.run_settings import RunSettings
@@ -138,3 +140,71 @@ def test_tiles_and_fewer_steps_are_not_counted_together_until_they_are_shown() -
 def test_all_devices_are_paid_for() -> None:
     one = evaluator().evaluate(plan(settings=RunSettings(devices=2)))
     assert one is not None and one.device_seconds == 2 * one.seconds
+
+
+SIZES = {slot: part.weight_bytes for slot, part in stable_diffusion().components.items()}
+KEEPING = {
+    "drop text encoders": RunSettings(drop_text_encoders=True),
+    "quantize text_encoder=nf4": RunSettings(quantize={"text_encoder": "bitsandbytes:nf4"}),
+    "offload group-leaf": RunSettings(offload="group-leaf"),
+    "offload group": RunSettings(offload="group"),
+    "offload sequential": RunSettings(offload="sequential"),
+}
+
+
+@pytest.fixture
+def simulated(monkeypatch: pytest.MonkeyPatch) -> list[RunSettings]:
+    """The settings whose memory was simulated: weights, and a gigabyte of tensors."""
+    found: list[RunSettings] = []
+
+    def outcome_of(profile: Profile, settings: RunSettings, *rest: Any) -> Outcome:
+        found.append(settings)
+        kept = {} if settings.offload != "none" else {"unet": SIZES["unet"], "vae": SIZES["vae"]}
+        if settings.offload == "none" and not settings.drop_text_encoders:
+            kept = SIZES
+        size = sum(kept.values()) + 10**9
+        device_bytes = size + device_memory(T4).context_bytes
+        stage = StageMemory("denoise", "unet", "", size, size, device_bytes, kept, 10**9)
+        return Outcome((stage,), peak_of_stages((stage,)), HOST, True)
+
+    monkeypatch.setattr(evaluating, "outcome_of", outcome_of)
+    return found
+
+
+def test_plans_that_another_certainly_beats_are_not_simulated(simulated: list[RunSettings]) -> None:
+    known = evaluator()
+    plans = [plan(REQUEST, settings, Alternative(name, name)) for name, settings in KEEPING.items()]
+    kept = known.promising([plan(), *plans], [])
+    assert [one.names for one in kept] == [(), ("drop text encoders",), ("offload group-leaf",)]
+    assert simulated == [RunSettings(), RunSettings(drop_text_encoders=True), RunSettings(offload="group-leaf")]
+
+
+@pytest.mark.usefixtures("simulated")
+def test_a_plan_that_alone_can_be_made_faster_is_kept() -> None:
+    known = evaluator()
+    plans = [plan(REQUEST, settings, Alternative(name, name)) for name, settings in KEEPING.items()][:2]
+    compiling = Alternative("compile", "compile", needs=lambda own: not own.drop_text_encoders)
+    assert len(known.promising(plans, [])) == 1
+    assert len(known.promising(plans, [compiling])) == 2
+
+
+def test_decoding_in_tiles_is_simulated_once_for_each_kind_of_offload(simulated: list[RunSettings]) -> None:
+    profile, tiled = stable_diffusion(), stable_diffusion(steps=49)
+    known = Evaluator(Source(profile, REQUEST, lambda request: tiled), RunSettings(), T4, None, None)
+    tiling = Alternative("vae tiling", "vae_tiling", rewrite=lambda own: replace(own, enable=("vae_tiling",)))
+    for settings in (RunSettings(offload="model"), RunSettings(offload="model", layerwise={"unet": "float8_e4m3fn"})):
+        without = known.evaluate(plan(REQUEST, settings))
+        found = known.evaluate(plan(replace(REQUEST, enable=("vae_tiling",)), settings, tiling))
+        assert found is not None and without is not None and found.fits and found.host == without.host
+    assert [settings.layerwise for settings in simulated] == [{}, {}, {"unet": "float8_e4m3fn"}]
+
+
+def test_a_model_whose_weights_alone_are_larger_than_the_device_is_no_option() -> None:
+    large = replace(
+        stable_diffusion(),
+        components={slot: replace(part, weight_bytes=10**10) for slot, part in stable_diffusion().components.items()},
+    )
+    assert evaluator().has_room_for_weights(plan())
+    known = Evaluator(Source(large, REQUEST, lambda request: large), RunSettings(), T4, None, None)
+    assert not known.has_room_for_weights(plan())
+    assert not evaluator().has_room_for_weights(plan(Request("other")))

@@ -74,6 +74,21 @@ def test_ways_to_offload_are_tried_from_the_quickest() -> None:
     assert slowdowns == sorted(slowdowns)
 
 
+def test_other_offload_is_not_tried_if_group_offload_of_layers_is_enough() -> None:
+    def attempt(profile: Profile, settings: RunSettings) -> tuple[MemoryPeak, HostMemory] | None:
+        return (MemoryPeak(1, 2, 3, "decode", "vae", ""), HOST) if settings.offload in grouped else None
+
+    def names() -> list[str]:
+        needed = NeededMemory((), None)
+        found = changes_that_fit(source_of_profile(PROFILE), RunSettings(), None, attempt, needed)
+        return [change.name for change in found]
+
+    grouped: tuple[str, ...] = ("group-leaf", "group", "sequential")
+    assert names() == ["offload group-leaf"]
+    grouped = ("group", "sequential")
+    assert names() == ["offload group", "offload sequential"]
+
+
 def test_the_quickest_change_comes_first_and_none_that_does_more_than_is_needed() -> None:
     def attempt(profile: Profile, settings: RunSettings) -> tuple[MemoryPeak, HostMemory] | None:
         fits = settings.offload == "model" or "unet" in settings.layerwise

@@ -10,7 +10,7 @@ from typing import Any
 
 from diffprof.advice.alternatives import Alternative, Plan, siblings, ways_to_ask, ways_to_compute, ways_to_keep_weights
 from diffprof.advice.dtypes import dtype_on
-from diffprof.advice.evaluating import POINTLESS, Evaluated, Evaluator
+from diffprof.advice.evaluating import CLOSE, NEAR, POINTLESS, Evaluated, Evaluator
 from diffprof.advice.sizes import parse_memory
 from diffprof.advice.sources import Source, open_source
 from diffprof.catalogue.accelerators import find_accelerator
@@ -99,7 +99,8 @@ def _search(evaluator: Evaluator, base: Plan, source: Source) -> Iterator[Evalua
     computing = list(ways_to_compute(profile, base.settings))
     asking = list(ways_to_ask(profile, base.request))
     others = [part for part in asking if not part.group.startswith("vae_")]
-    small = [plan for plan in _combine(base, keeping, 2) if evaluator.can_fit(plan)]
+    possible = [plan for plan in _combine(base, keeping, 2) if evaluator.can_fit(plan)]
+    small = evaluator.promising(possible, computing)
     tiling = [part for part in asking if part.group.startswith("vae_")]
     for plan in (*small, *_tile_plans(evaluator, base, small, tiling)):
         found = evaluator.evaluate(plan)
@@ -111,6 +112,8 @@ def _search(evaluator: Evaluator, base: Plan, source: Source) -> Iterator[Evalua
             yield from _quicker_plans(evaluator, plan, computing, others)
     for part in siblings(profile, base.request):
         sibling = Plan((part,), part.rewrite(base.request) if part.rewrite else base.request, base.settings)
+        if base.settings.offload == "none" and not evaluator.has_room_for_weights(sibling):
+            continue
         found = evaluator.evaluate(sibling)
         if found is not None:
             yield found
@@ -242,8 +245,6 @@ def _spread_over_risks(ranked: Sequence[Evaluated]) -> list[Evaluated]:
 
 
 MOST_SHARED = 2
-CLOSE, NEAR = 1.03, 1.2
-"""Options are similar if they differ by 3 % in one of time and memory, and by less than 20 % in the other."""
 
 
 def _is_alike(better: Evaluated, other: Evaluated) -> bool:

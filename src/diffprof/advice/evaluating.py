@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from diffprof.advice.abilities import can_cache, can_share
-from diffprof.advice.alternatives import Plan
+from diffprof.advice.alternatives import Alternative, Plan
 from diffprof.advice.assumptions import assumptions_of
 from diffprof.advice.code import program
 from diffprof.advice.commands import command_line
@@ -19,16 +19,20 @@ from diffprof.errors import RequestError
 from diffprof.prediction.device import basis_of, device_of
 from diffprof.prediction.device_memory import device_memory
 from diffprof.prediction.known_calls import KnownCalls
+from diffprof.prediction.memory_on_devices import peak_of_stages
 from diffprof.prediction.resolving import resolve_settings
 from diffprof.prediction.time import Job, job_of, predict_time
 from diffprof.record.advice import NO_RISK, RISKS, Option
-from diffprof.record.fit import DECODE, HostMemory, MemoryPeak
+from diffprof.record.fit import DECODE, HostMemory, MemoryPeak, StageMemory
 from diffprof.record.prediction import PredictedTime
 from diffprof.record.profile import Profile
 from diffprof.record.run_settings import RunSettings
 
 POINTLESS = 1.02
 """A part that makes neither time nor memory smaller by 2 % is left out."""
+
+CLOSE, NEAR = 1.03, 1.2
+"""Options are similar if they differ by 3 % in one of time and memory, and by less than 20 % in the other."""
 
 MEMORY_GROUPS = ("steps", "guidance")
 """Alternatives that are assumed not to change memory during the search; shown options are evaluated exactly."""
@@ -90,13 +94,15 @@ class Evaluator:
         self._jobs: dict[tuple[int, str], Job] = {}
         self._evaluated: dict[int, tuple[Plan, Evaluated | None]] = {}
         """By the identity of the plan, which is kept so that it stays its own."""
-        self._tensors: dict[int, int] = {}
         self._similar: dict[int, Job] = {}
         """By profile, the last job of it."""
         self._times: dict[tuple[int, str], PredictedTime] = {}
         self._outcomes: dict[tuple[int, str], Outcome] = {}
+        self._decoding: dict[tuple[int, str], list[StageMemory]] = {}
+        """The memory of decoding in tiles, by profile and offload."""
         self._calls = KnownCalls()
-        self._needed: NeededMemory | None = None
+        self._needed: dict[int, NeededMemory] = {}
+        """By profile."""
         self._requested = settings
 
     def evaluate(self, plan: Plan) -> Evaluated | None:
@@ -121,7 +127,7 @@ class Evaluator:
         time = self._time(profile, settings)
         if without_tiles is not None:
             time = self._add_tiles(time, without_tiles, settings)
-        outcome = self._outcome(alike or profile, settings)
+        outcome = self._tiled_outcome(plan, alike or profile, settings) or self._outcome(alike or profile, settings)
         return Evaluated(plan, profile, settings, time, outcome, _results(profile))
 
     def _found(self) -> Iterator[Evaluated]:
@@ -131,7 +137,7 @@ class Evaluator:
         """Whether several images per call are certainly not worth their memory.
 
         They are not if each takes about as long as a single image, or if another plan of no higher risk is faster and
-        needs less memory than the tensors of this many images alone.
+        needs less memory than this many images at least.
         """
         profile = self.source.variant(plan.request)
         if profile is None:
@@ -139,15 +145,28 @@ class Evaluator:
         seconds = self._time(profile, without.settings).total_seconds / _results(profile)
         if without.seconds <= POINTLESS * seconds:
             return True
-        least = self._tensor_bytes(profile) + self.device.context_bytes
-        return any(
-            other.fits
-            and other.seconds <= seconds
-            and other.peak.device_bytes <= least
-            and RISKS.index(other.plan.risk) <= RISKS.index(plan.risk)
-            and other.settings.devices <= plan.settings.devices
-            for other in self._found()
-        )
+        least = self._least_bytes(profile, plan.settings)
+        return any(_is_no_worse(other, plan, seconds, least) for other in self._found())
+
+    def promising(self, plans: Sequence[Plan], quicker: Sequence[Alternative]) -> list[Plan]:
+        """Those of some plans for the same request that no other of them outdoes, without simulating all of them.
+
+        A plan is outdone if another is as fast, needs less memory than this one at least, and can be combined with
+        everything that makes this one faster.
+        """
+        profile = self.source.profile
+        seconds = {id(plan): self._time(profile, plan.settings).total_seconds / _results(profile) for plan in plans}
+        least = {id(plan): self._least_bytes(profile, plan.settings) for plan in plans}
+        kept: dict[int, Evaluated] = {}
+        for plan in sorted(plans, key=lambda one: (seconds[id(one)], least[id(one)])):
+            possible = [part for part in quicker if plan.add(part) is not None]
+            others = [one for one in kept.values() if all(one.plan.add(part) is not None for part in possible)]
+            if plan.parts and _is_outdone(plan, seconds[id(plan)], least[id(plan)], others):
+                continue
+            found = self.evaluate(plan)
+            if found is not None:
+                kept[id(plan)] = found
+        return [plan for plan in plans if id(plan) in kept]
 
     def is_outdone_with_tiles(self, plan: Plan, without: Evaluated) -> bool:
         """Whether another plan is faster and needs less memory than this one outside of decoding.
@@ -156,21 +175,22 @@ class Evaluator:
         """
         least = max((stage.device_bytes for stage in without.outcome.stages if stage.stage != DECODE), default=0)
         return any(
-            other.fits
-            and other.seconds <= POINTLESS * without.seconds
-            and other.peak.device_bytes <= POINTLESS * least
-            and RISKS.index(other.plan.risk) <= RISKS.index(plan.risk)
-            and other.settings.devices <= plan.settings.devices
+            _is_no_worse(other, plan, POINTLESS * without.seconds, POINTLESS * least)
             and (without.settings.offload != "none" or other.settings.offload == "none")
             for other in self._found()
         )
 
-    def _tensor_bytes(self, profile: Profile) -> int:
-        """The peak of allocated memory without weights, which does not depend on how they are stored."""
-        if id(profile) not in self._tensors:
-            stages = self._outcome(profile, resolve_settings(profile, RunSettings())).stages
-            self._tensors[id(profile)] = max(stage.activation_bytes + stage.kept_bytes for stage in stages)
-        return self._tensors[id(profile)]
+    def _least_bytes(self, profile: Profile, settings: RunSettings) -> int:
+        """A lower bound of the memory, as nvidia-smi shows it."""
+        return self._needed_memory(profile).least_bytes(profile, settings) + self.device.context_bytes
+
+    def _needed_memory(self, profile: Profile) -> NeededMemory:
+        """The memory of each stage with all weights on the device as they are stored."""
+        if id(profile) not in self._needed:
+            plain = replace(self._requested, offload="none", quantize={}, layerwise={}, drop_text_encoders=False)
+            stages = self._outcome(profile, plain).stages
+            self._needed[id(profile)] = NeededMemory(stages, self.device.capacity_bytes)
+        return self._needed[id(profile)]
 
     def _without_tiles(self, plan: Plan) -> Profile | None:
         """The profile of a plan with tiles and fewer or cheaper steps, without the tiles; None for other plans.
@@ -206,6 +226,40 @@ class Evaluator:
                 request = part.rewrite(request)
         return self.source.variant(request)
 
+    def _tiled_outcome(self, plan: Plan, tiled: Profile, settings: RunSettings) -> Outcome | None:
+        """The memory of a plan with tiles and offload: decoding is the same however the denoiser is stored.
+
+        Simulating the tiles of a video takes long: it is done once for each kind of offload, and again for options that
+        are shown. None for other plans.
+        """
+        is_tiled = any(part.group.startswith("vae_") for part in plan.parts)
+        if not is_tiled or settings.offload == "none":
+            return None
+        request = self.source.request
+        for part in plan.parts:
+            if part.rewrite is not None and not part.group.startswith("vae_") and part.group not in MEMORY_GROUPS:
+                request = part.rewrite(request)
+        whole = self.source.variant(request)
+        if whole is None:
+            return None
+        key = (id(tiled), settings.offload)
+        if key not in self._decoding:
+            self._decoding[key] = [one for one in self._outcome(tiled, settings).stages if one.stage == DECODE]
+        without = self._outcome(whole, settings)
+        stages = (*(one for one in without.stages if one.stage != DECODE), *self._decoding[key])
+        peak = peak_of_stages(stages)
+        capacity = self.device.capacity_bytes
+        has_ram = self.ram_bytes is None or without.host.peak_bytes <= self.ram_bytes
+        fits = None if capacity is None else has_ram and peak.reserved_bytes <= capacity
+        return Outcome(stages, peak, without.host, fits)
+
+    def has_room_for_weights(self, plan: Plan) -> bool:
+        """Whether all weights of the plan's model are smaller than the memory of the device."""
+        profile = self.source.variant(plan.request)
+        if profile is None or self.device.capacity_bytes is None:
+            return profile is not None
+        return sum(part.weight_bytes for part in profile.components.values()) <= self.device.capacity_bytes
+
     def decodes_at_peak(self, plan: Plan) -> bool:
         """Whether the peak of allocated or reserved memory is in decoding."""
         found = self.evaluate(plan)
@@ -217,10 +271,7 @@ class Evaluator:
     def can_fit(self, plan: Plan) -> bool:
         """Whether the plan may fit; a quick check that avoids simulating the allocator if the answer is clear."""
         profile = self.source.profile
-        if self._needed is None:
-            stages = self._outcome(profile, self._requested).stages
-            self._needed = NeededMemory(stages, self.device.capacity_bytes)
-        return not plan.parts or self._needed.can_fit(profile, (), plan.settings)
+        return not plan.parts or self._needed_memory(profile).can_fit(profile, (), plan.settings)
 
     def _time(self, profile: Profile, settings: RunSettings) -> PredictedTime:
         timed = (id(profile), repr(replace(settings, drop_text_encoders=False)))
@@ -293,6 +344,34 @@ class Evaluator:
                 )
             )
         )
+
+
+def _is_outdone(plan: Plan, seconds: float, least_bytes: int, others: Sequence[Evaluated]) -> bool:
+    """Whether one of the other plans is as fast with less memory, or much faster with about as much."""
+    leaves = replace(plan.settings, offload="group-leaf")
+    by_leaf = next((other for other in others if other.plan.settings == leaves), None)
+    if by_leaf is not None and plan.settings.offload == "group":
+        # The weights of a block are on the device at once.
+        return _is_no_worse(by_leaf, plan, seconds, by_leaf.peak.device_bytes)
+    if by_leaf is not None and plan.settings.offload == "sequential":
+        # It can save no more than the weights that are on the device with group offload.
+        least_bytes = max(stage.device_bytes - sum(stage.weights.values()) for stage in by_leaf.outcome.stages)
+    return any(
+        _is_no_worse(other, plan, seconds, least_bytes / POINTLESS)
+        or _is_no_worse(other, plan, seconds / NEAR, least_bytes * CLOSE)
+        for other in others
+    )
+
+
+def _is_no_worse(other: Evaluated, plan: Plan, seconds: float, least_bytes: float) -> bool:
+    """Whether an evaluated plan is as fast, needs no more memory, and has no higher risk nor more devices."""
+    return (
+        other.fits
+        and other.seconds <= seconds
+        and other.peak.device_bytes <= least_bytes
+        and RISKS.index(other.plan.risk) <= RISKS.index(plan.risk)
+        and other.settings.devices <= plan.settings.devices
+    )
 
 
 def _other_size(requested: Profile, made: Profile) -> tuple[str, ...]:

@@ -56,25 +56,31 @@ class NeededMemory:
     capacity: int | None
 
     def can_fit(self, profile: Profile, steps: Sequence[Step], settings: RunSettings) -> bool:
-        """Whether the changes may be enough, judging by required weights and by tensors that no change makes smaller.
+        """Whether the changes may be enough.
 
         A quick check that avoids simulating the allocator if the answer is clear.
         """
         if self.capacity is None or settings.offload not in ("none", "model"):
             return True
-        sizes = {slot: component_weights(part, settings).total_bytes for slot, part in profile.components.items()}
         is_tiled = any(TILING in step.enable for step in steps)
+        return self.least_bytes(profile, settings, is_tiled) <= self.capacity
+
+    def least_bytes(self, profile: Profile, settings: RunSettings, is_tiled: bool = False) -> int:
+        """A lower bound of the memory with other settings: required weights, and tensors that none makes smaller."""
+        sizes = {slot: component_weights(part, settings).total_bytes for slot, part in profile.components.items()}
+        most = 0
         for stage in self.stages:
-            present = [slot for slot in stage.weights if not _is_dropped(profile, slot, stage, settings)]
-            weights = [sizes[slot] for slot in present]
+            weights = 0
             if settings.offload == "model":
-                weights = [sizes.get(stage.component, 0)]
-            tensors = 0 if is_tiled and profile.components.get(stage.component, _NONE).role == "vae" else (
-                stage.activation_bytes + stage.kept_bytes
-            )  # fmt: skip
-            if sum(weights) + tensors > self.capacity:
-                return False
-        return True
+                weights = sizes.get(stage.component, 0)
+            elif settings.offload == "none":
+                weights = sum(
+                    sizes[slot] for slot in stage.weights if not _is_dropped(profile, slot, stage, settings)
+                )  # fmt: skip
+            has_tiles = is_tiled and profile.components.get(stage.component, _NONE).role == "vae"
+            tensors = 0 if has_tiles else stage.activation_bytes + stage.kept_bytes
+            most = max(most, weights + tensors)
+        return most
 
 
 _NONE = Component("", "", "", "", 0, 0, 0)
@@ -224,9 +230,10 @@ def packed_encoders(profile: Profile, settings: RunSettings) -> Iterator[Step]:
 
 
 def offload_steps() -> Iterator[Step]:
-    """Every way to offload."""
+    """Every way to offload; group offload of single layers needs less memory than others that are no faster."""
     for way in ("model", "group-leaf", "group", "sequential"):
-        yield Step(f"offload {way}", SLOWDOWNS[way], {"offload": way})
+        covers = ("offload group-leaf",) if way in ("group", "sequential") else ()
+        yield Step(f"offload {way}", SLOWDOWNS[way], {"offload": way}, (), covers)
 
 
 def _packing_name(slots: Sequence[str], kind: str) -> str:
