@@ -27,7 +27,7 @@ from diffprof.record.atomic_files import replace_file
 from diffprof.record.request import Request
 
 if TYPE_CHECKING:
-    from diffprof.counting.derivation.derive import Derived
+    from diffprof.counting.derivation.derive import DerivedLaw
 
 HERE, USUAL_SIZE, SIZES, FRAMES, ONLY_STEPS = "--here", "--usual-size", "--sizes", "--frames=", "--only-steps="
 MODELS_OF_A_PROCESS = 4
@@ -80,17 +80,17 @@ def derive(name: str, options: Sequence[str]) -> None:
     print(f"{name}: {time.process_time() - begun:.0f} s: {outcome}", flush=True)  # noqa: T201
 
 
-def _derive(name: str, options: Sequence[str]) -> Derived:
-    from diffprof.counting.derivation.derive import Derived, derive_law
+def _derive(name: str, options: Sequence[str]) -> DerivedLaw:
+    from diffprof.counting.derivation.derive import DerivedLaw, derive_law
+    from diffprof.counting.derivation.ranges import Reach
     from diffprof.counting.derivation.recorded_requests import record_requests
-    from diffprof.counting.derivation.ways import Reach
 
     steps = _numbers(ONLY_STEPS, options)
     if steps:
         given: list[dict[str, int]] = [{}, *({"num_inference_steps": number} for number in steps)]
         law = record_requests(name, [Request.create(name, arguments) for arguments in given])
-        return Derived(law, 0, ())
-    reach = Reach.usual_size if USUAL_SIZE in options else Reach.sizes if SIZES in options else Reach.everything
+        return DerivedLaw(law, 0, ())
+    reach = Reach.default_size if USUAL_SIZE in options else Reach.sizes if SIZES in options else Reach.everything
     return derive_law(name, reach=reach, frames=_numbers(FRAMES, options))
 
 

@@ -10,7 +10,7 @@ from diffprof.counting.formulas.kinds import ATTENTION
 from diffprof.counting.formulas.products import attention_shape
 from diffprof.counting.operations.recorder import OperationRecorder, executed_op
 from diffprof.counting.operations.tensors import tensors_in
-from diffprof.counting.operations.unfused_attention import WATCHED
+from diffprof.counting.operations.unfused_attention import ATTENTION_OPERATIONS
 from diffprof.counting.operations.virtual import is_composite, run_decomposed
 
 
@@ -31,7 +31,7 @@ class RealMode(TorchDispatchMode):
         result = func(*args, **kwargs)
         op = executed_op(func, tensors_in((*args, *kwargs.values())), args, result)
         self.recorder.add(op)
-        if op.name in WATCHED:
+        if op.name in ATTENTION_OPERATIONS:
             self.recorder.watch(op, args, result)
         elif op.kind == ATTENTION:
             self._attended(func, args, kwargs)

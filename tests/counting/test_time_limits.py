@@ -82,7 +82,7 @@ def _after_a_look() -> list[threading.Thread]:
 COMPILED = """
 import collections, hashlib, itertools
 from diffprof.counting import time_limits
-time_limits.GRACE_SECONDS = time_limits.LOOK_SECONDS = 0.05
+time_limits.GRACE_SECONDS = time_limits.POLL_SECONDS = 0.05
 with time_limits.time_limit("my-model", 0.1, ends_process=True):
     {work}
 print("not ended")

@@ -7,11 +7,11 @@ import torch
 
 from diffprof.errors import OutOfMemoryError, PipelineError, RefusedCallError
 from diffprof.pipelines.failures import (
-    FROM_VALUES,
+    CONFIG_VALUE_ERRORS,
     RustPanic,
     is_out_of_memory,
     is_own_mistake,
-    packages_behind,
+    missing_optional_packages,
     panics_as_errors,
     pipeline_failure,
 )
@@ -54,12 +54,12 @@ def test_a_name_that_is_missing_without_a_package_names_the_package() -> None:
         names = {**vars(pipeline_omnigen), "is_torchvision_available": lambda is_there=is_there: is_there}
         with pytest.raises(NameError) as failure:
             exec(code, names)
-        assert packages_behind(failure.value) == expected
+        assert missing_optional_packages(failure.value) == expected
 
 
 def test_a_module_that_is_not_found_names_its_package() -> None:
-    assert packages_behind(ModuleNotFoundError("no", name="torchsde._brownian")) == ["torchsde"]
-    assert packages_behind(ValueError("no")) == []
+    assert missing_optional_packages(ModuleNotFoundError("no", name="torchsde._brownian")) == ["torchsde"]
+    assert missing_optional_packages(ValueError("no")) == []
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_an_error_is_ours_where_a_line_of_ours_raised_it(module: str, statement:
     exec(f"def fail():\n    {statement}", names)
     with pytest.raises((AttributeError, LookupError)) as failure:
         names["fail"]()  # type: ignore[operator]
-    assert is_own_mistake(failure.value, FROM_VALUES) is is_ours
+    assert is_own_mistake(failure.value, CONFIG_VALUE_ERRORS) is is_ours
 
 
 def test_a_panic_of_a_library_is_not_our_mistake() -> None:

@@ -129,8 +129,8 @@ def test_a_million_points_are_named_and_asked_about(answering: type[Answering]) 
 def test_many_requests_that_take_seconds_are_asked_about(
     answering: type[Answering], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert running.COUNTS_WITHOUT_ASKING == 2_000
-    monkeypatch.setattr(running, "COUNTS_WITHOUT_ASKING", 20)
+    assert running.MAX_UNCONFIRMED_COUNTS == 2_000
+    monkeypatch.setattr(running, "MAX_UNCONFIRMED_COUNTS", 20)
     sweep = create_sweep(Request(""), models="sdxl", heights="1..30", steps=1)
     with pytest.raises(RequestError, match="30 points, and 30 of its requests take seconds each"):
         run_sweep(sweep)

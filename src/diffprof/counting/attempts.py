@@ -55,7 +55,7 @@ def count(
             search.learn_from(attempt, error)
         else:
             return (replace(result, assumptions=(ENABLED, *result.assumptions)) if is_tiled else result), stand_ins
-    raise search.most_telling_error()
+    raise search.furthest_error()
 
 
 class _Attempt(NamedTuple):
@@ -108,7 +108,7 @@ class _Search:
         elif not inputs or not is_unchanged:  # inputs that change nothing lead nowhere
             self.queue = [*_next_attempts(inputs, missing, self.optional), *self.queue]
 
-    def most_telling_error(self) -> PipelineError:
+    def furthest_error(self) -> PipelineError:
         assert self.furthest is not None, "the first attempt is always made"
         return self.furthest[1]
 

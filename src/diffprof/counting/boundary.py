@@ -64,10 +64,10 @@ def with_real_zeros(value: Any, copies: Copies | None = None, inputs: Sequence[A
 
     Each virtual tensor and its copy are appended to `copies`. `inputs` that are returned unchanged are not copied.
     """
-    return _Copying([] if copies is None else copies, {id(leaf) for leaf in inputs}).copy(value)
+    return _Copier([] if copies is None else copies, {id(leaf) for leaf in inputs}).copy(value)
 
 
-class _Copying:
+class _Copier:
     def __init__(self, copies: Copies, inputs: set[int]) -> None:
         self._copies = copies
         self._inputs = inputs

@@ -26,11 +26,11 @@ def within_limits(what: str, limits: WorkLimits) -> Iterator[None]:
 @contextlib.contextmanager
 def _memory_limit(what: str, memory_bytes: int | None) -> Iterator[None]:
     used = _data_bytes() if memory_bytes is not None else None
-    if memory_bytes is None or used is None or _LIMIT_OF_THE_PROCESS.was_below(used + memory_bytes):
+    if memory_bytes is None or used is None or _PROCESS_MEMORY_LIMIT.is_already_stricter(used + memory_bytes):
         yield
         return
     try:
-        with _LIMIT_OF_THE_PROCESS.at(used + memory_bytes):
+        with _PROCESS_MEMORY_LIMIT.limit_to(used + memory_bytes):
             yield
     except Exception as error:
         if _is_memory_exhausted(error):
@@ -41,7 +41,7 @@ def _memory_limit(what: str, memory_bytes: int | None) -> Iterator[None]:
         raise
 
 
-class _LimitOfTheProcess:
+class _ProcessMemoryLimit:
     """The memory limit of the process, which all threads share; the last thread to finish lifts it."""
 
     def __init__(self) -> None:
@@ -50,7 +50,7 @@ class _LimitOfTheProcess:
         self._before: tuple[int, int] = (0, 0)
 
     @contextlib.contextmanager
-    def at(self, data_bytes: int) -> Iterator[None]:
+    def limit_to(self, data_bytes: int) -> Iterator[None]:
         import resource
 
         with self._lock:
@@ -65,7 +65,7 @@ class _LimitOfTheProcess:
                 self._requested.remove(data_bytes)
                 self._apply()
 
-    def was_below(self, data_bytes: int) -> bool:
+    def is_already_stricter(self, data_bytes: int) -> bool:
         """Whether the process already has a stricter limit, which stays in force."""
         import resource
 
@@ -81,7 +81,7 @@ class _LimitOfTheProcess:
         resource.setrlimit(resource.RLIMIT_DATA, (max(self._requested, default=soft), hard))
 
 
-_LIMIT_OF_THE_PROCESS = _LimitOfTheProcess()
+_PROCESS_MEMORY_LIMIT = _ProcessMemoryLimit()
 
 
 def _data_bytes() -> int | None:

@@ -35,12 +35,12 @@ def catch_collectives(patches: Patches, recorder: OperationRecorder) -> None:
     if distributed is None or not distributed.is_available() or not distributed.is_initialized():
         return
     for name in EAGER:
-        patches.function(distributed, name, functools.partial(_eager, recorder, name))
+        patches.function(distributed, name, functools.partial(_wrap_eager, recorder, name))
     functional: Any = sys.modules.get("torch.distributed._functional_collectives")
     if functional is not None:
         for name, shape in FUNCTIONAL.items():
             if hasattr(functional, name):
-                patches.function(functional, name, functools.partial(_functional, recorder, name, shape))
+                patches.function(functional, name, functools.partial(_wrap_functional, recorder, name, shape))
     _refuse_uneven_parts(patches)
 
 
@@ -62,7 +62,7 @@ def _refuse_uneven_parts(patches: Patches) -> None:
     patches.set(sharder, "shard_anything", classmethod(shard))
 
 
-def _eager(recorder: OperationRecorder, name: str, original: Callable[..., Any]) -> Callable[..., None]:
+def _wrap_eager(recorder: OperationRecorder, name: str, original: Callable[..., Any]) -> Callable[..., None]:
     def communicate(*args: Any, **kwargs: Any) -> None:
         tensors = [value for value in _flatten((args, tuple(kwargs.values()))) if isinstance(value, torch.Tensor)]
         if tensors:
@@ -80,7 +80,7 @@ GATHERING = ("all_gather", "gather")
 """Functions that fill one tensor for each rank."""
 
 
-def _functional(
+def _wrap_functional(
     recorder: OperationRecorder, name: str, shape: Callable[..., tuple[int, ...]], original: Callable[..., Any]
 ) -> Callable[..., Any]:
     def communicate(tensor: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
@@ -141,7 +141,7 @@ def _exchanged_shape(
     return (rows, *tensor.shape[1:])
 
 
-def _same(tensor: torch.Tensor, *args: Any, **kwargs: Any) -> tuple[int, ...]:
+def _same_shape(tensor: torch.Tensor, *args: Any, **kwargs: Any) -> tuple[int, ...]:
     return tuple(tensor.shape)
 
 
@@ -149,8 +149,8 @@ FUNCTIONAL: dict[str, Callable[..., tuple[int, ...]]] = {
     "all_gather_tensor": _gathered_shape,
     "reduce_scatter_tensor": _scattered_shape,
     "all_to_all_single": _exchanged_shape,
-    "all_reduce": _same,
-    "broadcast": _same,
-    "permute_tensor": _same,
+    "all_reduce": _same_shape,
+    "broadcast": _same_shape,
+    "permute_tensor": _same_shape,
 }
 """Functions of torch's functional collectives, with the shapes of their results."""

@@ -89,7 +89,7 @@ def dry_run(
     values which depend on weights gets large ones instead of zeros. Component calls in `counted`, from an earlier dry
     run of the same pipeline, are not counted again.
     """
-    autocast = environment_patches.autocast_around(pipeline)
+    autocast = environment_patches.surrounding_autocast(pipeline)
     with (
         DRY_RUN_LOCK, refuse_nesting(), single_thread(), no_garbage_collection(),
         environment_patches.without_autocast(), environment_patches.host_as_default_device(),
@@ -108,7 +108,7 @@ def dry_run(
             snapshot.restore()
             counted.forget_changes()
         if not snapshot.is_of_libraries:
-            run.look_for_leftovers()
+            run.check_leftovers()
     return run.result()
 
 
@@ -169,7 +169,7 @@ class _DryRun:
                         raise
                     raise pipeline_failure(self.pipeline, error, "with these arguments, in its own code") from error
 
-    def look_for_leftovers(self) -> None:
+    def check_leftovers(self) -> None:
         """Record an assumption if unknown code still holds tensors without data."""
         self.known = CountedCalls()
         self.counted.known.clear()
@@ -309,11 +309,11 @@ class _DryRun:
             known = self.counted.recall(key, inputs)
             if known is not None:
                 slot, _, method, *_ = key
-                known = replace(known, cost=self._only_one(slot, method, known.cost, known.executed))
+                known = replace(known, cost=self._share_equal_cost(slot, method, known.cost, known.executed))
                 self.known.add(key, known)
         return known
 
-    def _only_one(self, slot: str, method: str, cost: Cost, executed: ExecutedCall) -> Cost:
+    def _share_equal_cost(self, slot: str, method: str, cost: Cost, executed: ExecutedCall) -> Cost:
         """Return one object for all equal costs of a run, even those that become equal only afterwards."""
         cost = self.costs.setdefault((slot, method), {}).setdefault(cost, cost)
         self.executed.setdefault(id(cost), executed)
@@ -343,7 +343,7 @@ class _DryRun:
             inputs_read = frozenset(call.origins.inputs_read)
             executed = call.executed_work()
             cost = executed.cost(recorder.live.peak - call.live_bytes_before)
-        cost = self._only_one(slot, method, cost, executed)
+        cost = self._share_equal_cost(slot, method, cost, executed)
         values = digest_values(inputs, inputs_read)
         return CountedCall(cost, executed, output, inputs_read, values, tuple(call.assumptions)), call.log
 

@@ -52,7 +52,7 @@ def prepare(patches: Patches, mode: VirtualMode, pipeline: Any, layout: Pipeline
     sort_sets(patches, layout.components.values())
     patches.function(torch.amp.autocast_mode.autocast, "__init__", _autocast_without_meta)
     for name in ("is_autocast_enabled", "get_autocast_dtype"):
-        patches.function(torch, name, _ask_without_meta)
+        patches.function(torch, name, _autocast_query_without_meta)
     _disable_offloading(patches)
     if layout.is_virtual:
         for owner in type(pipeline).__mro__:
@@ -63,9 +63,9 @@ def prepare(patches: Patches, mode: VirtualMode, pipeline: Any, layout: Pipeline
                     patches.property(owner, name, torch.device("cpu"))
 
 
-def autocast_around(pipeline: Any) -> Autocast | None:
+def surrounding_autocast(pipeline: Any) -> Autocast | None:
     """Return the autocast in which a live pipeline would be called; a model opened by name has its own dtype."""
-    if not any(map(torch.is_autocast_enabled, _casting_devices())) or is_virtual(components_of(pipeline)):
+    if not any(map(torch.is_autocast_enabled, _autocast_devices())) or is_virtual(components_of(pipeline)):
         return None
     return active_autocast(getattr(getattr(pipeline, "_execution_device", None), "type", "cpu"))
 
@@ -74,7 +74,7 @@ def autocast_around(pipeline: Any) -> Autocast | None:
 def without_autocast() -> Iterator[None]:
     """Disable torch's own casts, which would apply to weights with data but not to virtual ones."""
     with contextlib.ExitStack() as stack:
-        for device in filter(torch.is_autocast_enabled, _casting_devices()):
+        for device in filter(torch.is_autocast_enabled, _autocast_devices()):
             stack.enter_context(torch.autocast(device, enabled=False))
         yield
 
@@ -88,12 +88,12 @@ def host_as_default_device() -> Iterator[None]:
         yield
 
 
-def _casting_devices() -> list[str]:
-    kinds = dict.fromkeys((*CASTING_DEVICES, *accelerator_kinds()))
+def _autocast_devices() -> list[str]:
+    kinds = dict.fromkeys((*AUTOCAST_DEVICES, *accelerator_kinds()))
     return [kind for kind in kinds if torch.amp.is_autocast_available(kind)]
 
 
-CASTING_DEVICES = ("cpu", "cuda", "xpu", "mps")
+AUTOCAST_DEVICES = ("cpu", "cuda", "xpu", "mps")
 """Device types that have their own autocast, whether or not this machine has such a device."""
 
 
@@ -203,7 +203,7 @@ def _autocast_without_meta(original: Callable[..., None]) -> Callable[..., None]
     return init
 
 
-def _ask_without_meta(original: Callable[..., Any]) -> Callable[..., Any]:
+def _autocast_query_without_meta(original: Callable[..., Any]) -> Callable[..., Any]:
     """Do the same for code that queries autocast, such as transformers' flash attention."""
     return lambda *kinds: original(*("cpu" if kind == "meta" else kind for kind in kinds))
 
@@ -212,16 +212,16 @@ def _disable_offloading(patches: Patches) -> None:
     """Disable hooks that move weights between devices, because there is nothing to move."""
     from accelerate import hooks as accelerate_hooks
 
-    def let_inputs_through(original: Callable[..., Any]) -> Callable[..., Any]:
+    def pass_inputs(original: Callable[..., Any]) -> Callable[..., Any]:
         return lambda hook, module, *args, **kwargs: (args, kwargs)
 
-    def let_output_through(original: Callable[..., Any]) -> Callable[..., Any]:
+    def pass_output(original: Callable[..., Any]) -> Callable[..., Any]:
         return lambda hook, module, output: output
 
     for hook in (accelerate_hooks.AlignDevicesHook, accelerate_hooks.CpuOffload):
-        patches.function(hook, "pre_forward", let_inputs_through)
+        patches.function(hook, "pre_forward", pass_inputs)
         if "post_forward" in vars(hook):
-            patches.function(hook, "post_forward", let_output_through)
+            patches.function(hook, "post_forward", pass_output)
     patches.function(accelerate_hooks.UserCpuOffloadHook, "offload", lambda original: lambda hook: None)
     with contextlib.suppress(ImportError):
         from diffusers.hooks import group_offloading

@@ -75,7 +75,7 @@ class EqualModules:
         owner = type(value)
         parts: list[Any] = [owner]
         for name, part in vars(value).items():
-            if name in OWN_OF_MODULES:
+            if name in MODULE_ATTRIBUTES:
                 continue
             if callable(part) and hasattr(owner, name):
                 raise _CannotCompareError  # a method was replaced on this object
@@ -125,5 +125,5 @@ class _CannotCompareError(Exception):
     """An object whose contents are not known."""
 
 
-OWN_OF_MODULES = frozenset(vars(torch.nn.Module()))
+MODULE_ATTRIBUTES = frozenset(vars(torch.nn.Module()))
 HOOKS = ("_forward_hooks", "_forward_pre_hooks")

@@ -20,7 +20,7 @@ KNOWN_LIBRARIES = frozenset(
 )
 """Libraries of models, whose modules keep known state."""
 
-OWN_LIBRARIES = KNOWN_LIBRARIES | {
+TRUSTED_LIBRARIES = KNOWN_LIBRARIES | {
     "diffprof", "accelerate", "numpy", "PIL", "huggingface_hub", "safetensors", "tokenizers", "tqdm", "einops",
     "xformers", "flash_attn", "flash_attn_interface", "sageattention",  # intercepted where they are called
     "pytest", "_pytest", "pluggy", "rich", "typer", "click",
@@ -31,7 +31,7 @@ OWN_LIBRARIES = KNOWN_LIBRARIES | {
 def is_foreign(module_name: str | None) -> bool:
     """Whether code of this module belongs neither to a known library nor to Python itself."""
     library = (module_name or "").split(".")[0]
-    return library == "__main__" or library not in OWN_LIBRARIES | sys.stdlib_module_names
+    return library == "__main__" or library not in TRUSTED_LIBRARIES | sys.stdlib_module_names
 
 
 def is_foreign_function(value: Any) -> bool:
@@ -94,15 +94,15 @@ def unwrap_function(function: Any) -> list[Any]:
 def kernel_name(value: Any) -> str | None:
     """Return the name of foreign compiled code; None for everything else."""
     if isinstance(value, types.ModuleType):
-        return f"the compiled module {value.__name__}" if _uses_torch_memory(value.__name__) else None
+        return f"the compiled module {value.__name__}" if _is_linked_with_torch(value.__name__) else None
     library, _, _ = type(value).__module__.partition(".")
     if library == "torch" and type(value).__name__ in CAPTURED_WORK:
         return CAPTURED_WORK[type(value).__name__]
     if library in KERNEL_LIBRARIES:
         return f"a kernel of {library}"
-    if isinstance(value, types.BuiltinFunctionType) and _uses_torch_memory(value.__module__ or "builtins"):
+    if isinstance(value, types.BuiltinFunctionType) and _is_linked_with_torch(value.__module__ or "builtins"):
         return f"the compiled function {value.__module__}.{value.__qualname__}"
-    if _uses_torch_memory(type(value).__module__):
+    if _is_linked_with_torch(type(value).__module__):
         return f"an object of {type(value).__module__}"
     return None
 
@@ -120,11 +120,11 @@ KERNEL_LIBRARIES = frozenset(
 )
 """Libraries whose objects are or launch their own kernels."""
 
-MEMORY_OF_TORCH = (b"libc10", b"libtorch", b"c10.dll", b"torch.dll")
+TORCH_LIBRARY_FILES = (b"libc10", b"libtorch", b"c10.dll", b"torch.dll")
 
 
 @functools.cache
-def _uses_torch_memory(module_name: str) -> bool:
+def _is_linked_with_torch(module_name: str) -> bool:
     """Whether it is a foreign compiled module that is linked with PyTorch, and so can take tensors."""
     if not is_foreign(module_name):
         return False
@@ -133,6 +133,6 @@ def _uses_torch_memory(module_name: str) -> bool:
         return False
     try:
         with Path(loader.path).open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-            return any(content.find(name) >= 0 for name in MEMORY_OF_TORCH)
+            return any(content.find(name) >= 0 for name in TORCH_LIBRARY_FILES)
     except (OSError, ValueError):
         return True  # a file that cannot be read is not trusted

@@ -260,10 +260,14 @@ def _restore_binding(space: dict[str, Any], name: str, before: Any) -> None:
 def _slots(owner: type) -> list[str]:
     slots = vars(owner).get("__slots__", ())
     names = [slots] if isinstance(slots, str) else list(slots)
-    return [f"_{owner.__name__.lstrip('_')}{name}" if _is_private(name) else name for name in names if name not in BASE]
+    return [
+        f"_{owner.__name__.lstrip('_')}{name}" if _is_private(name) else name
+        for name in names
+        if name not in IGNORED_SLOTS
+    ]
 
 
-BASE = frozenset({"__dict__", "__weakref__"})
+IGNORED_SLOTS = frozenset({"__dict__", "__weakref__"})
 
 
 def _is_private(name: str) -> bool:

@@ -39,14 +39,16 @@ def combine(guided: DryRunResult, unguided: DryRunResult, interval: Sequence[flo
     first, end = int(interval[0] * stage.count), int(interval[1] * stage.count)
     chosen = [stage.step_macs[step] if first <= step < end else other.step_macs[step] for step in range(stage.count)]
     calls = _replace_steps(guided.calls, unguided.calls, [not first <= step < end for step in range(stage.count)])
-    said = f"guidance is applied in {max(end - first, 0)} of {stage.count} steps, from step {first + 1}; in the others "
+    sentence = (
+        f"guidance is applied in {max(end - first, 0)} of {stage.count} steps, from step {first + 1}; in the others "
+    )
     return replace(
         guided,
         calls=calls,
         executed={**unguided.executed, **guided.executed},
         call_stages=tuple(None if call.step is None else 0 for call in calls),
         stages=(replace(stage, step_macs=tuple(chosen)),),
-        assumptions=(*guided.assumptions, said + "the denoiser is called as without guidance"),
+        assumptions=(*guided.assumptions, sentence + "the denoiser is called as without guidance"),
     )
 
 

@@ -34,7 +34,7 @@ def profile_module(
         module, method = module.__self__, module.__name__
     if not isinstance(module, torch.nn.Module):
         raise RequestError(f"profile_module takes a torch.nn.Module or a method of one, not a {type(module).__name__}")
-    opened = OpenedPipeline(_caller(module, SLOT, method), type(module).__name__, "module")
+    opened = OpenedPipeline(_create_caller(module, SLOT, method), type(module).__name__, "module")
     return _profile(opened, args, kwargs, progress)
 
 
@@ -46,7 +46,7 @@ def profile_component(request: Request, progress: Progress | None = None) -> Pro
         module, method = opened.pipeline, request.method or "forward"
         check_method(module, method)
         inputs = input_tensors(module, request.inputs, str(opened.dtype), method)
-        opened.pipeline = _caller(module, request.component, method)
+        opened.pipeline = _create_caller(module, request.component, method)
         _change(opened, request.component, request.changes)
         return record_request(_profile(opened, (), inputs, progress), request)
 
@@ -56,13 +56,13 @@ def _change(opened: OpenedPipeline, slot: str, changes: Changes) -> None:
     for name in ("controlnet", "ip_adapter", "guidance_interval", "cache"):
         if getattr(changes, name):
             raise RequestError(f"{name} is for the call of a pipeline; leave it out for a single component")
-    changes = replace(changes, quantize=_own(changes.quantize, slot), layerwise=_own(changes.layerwise, slot))
+    changes = replace(changes, quantize=_for_slot(changes.quantize, slot), layerwise=_for_slot(changes.layerwise, slot))
     dtype = torch_dtype(str(opened.dtype))
     _, opened.changes, assumed = apply_changes(opened.pipeline, changes, dtype, {})
     opened.assumptions = (*opened.assumptions, *assumed)
 
 
-def _own(kinds: Mapping[str, str], slot: str) -> dict[str, str]:
+def _for_slot(kinds: Mapping[str, str], slot: str) -> dict[str, str]:
     kind = kinds.get(slot, kinds.get(EVERY, ""))
     return {slot: kind} if kind else {}
 
@@ -94,6 +94,6 @@ class _ModuleCaller:
         (module if self.method == "forward" else getattr(module, self.method))(*args, **kwargs)
 
 
-def _caller(module: torch.nn.Module, slot: str, method: str) -> _ModuleCaller:
+def _create_caller(module: torch.nn.Module, slot: str, method: str) -> _ModuleCaller:
     """Create a caller with the name of the module's class, which errors then name."""
     return type(type(module).__name__, (_ModuleCaller,), {})(module, slot, method)

@@ -117,7 +117,7 @@ class _Memory:
                 continue
             if type(value) in CONTAINERS:
                 self.remember_container(value)
-            if name in OWN_OF_MODULES:
+            if name in MODULE_ATTRIBUTES:
                 continue
             for part in value.values() if type(value) is dict else value if type(value) is list else (value,):
                 if _has_state(part) and (holder or type(part).__module__.startswith("diffusers.hooks")):
@@ -139,20 +139,20 @@ CONTAINERS = (dict, OrderedDict, list, set)  # hooks of modules are in an Ordere
 
 def _has_state(value: Any) -> bool:
     """Whether it is an object with state, such as a tokenizer, scheduler or hook; not a module or a tensor."""
-    return hasattr(value, "__dict__") and not isinstance(value, REMEMBERED_OTHERWISE)
+    return hasattr(value, "__dict__") and not isinstance(value, REMEMBERED_ELSEWHERE)
 
 
 PLAIN = frozenset({bool, int, float, str, type(None), tuple})
-OWN_OF_MODULES = frozenset(vars(torch.nn.Module()))
+MODULE_ATTRIBUTES = frozenset(vars(torch.nn.Module()))
 """Attributes of every module: containers of tensors, modules and hooks, which are copied."""
 
-REMEMBERED_OTHERWISE = (
+REMEMBERED_ELSEWHERE = (
     torch.nn.Module, torch.Tensor, OrderedDict, type, types.FunctionType, types.MethodType, types.ModuleType,
 )  # fmt: skip
 
 
 def _refill(container: Any, before: Any) -> None:
-    if _holds_the_same(container, before):
+    if _has_same_items(container, before):
         return  # another thread may be reading it
     if isinstance(container, list):
         container[:] = before
@@ -161,7 +161,7 @@ def _refill(container: Any, before: Any) -> None:
         (container.extend if isinstance(container, deque) else container.update)(before)
 
 
-def _holds_the_same(container: Any, before: Any) -> bool:
+def _has_same_items(container: Any, before: Any) -> bool:
     if len(container) != len(before):
         return False
     if hasattr(container, "items") and before:
@@ -177,7 +177,7 @@ class RandomState:
         self._torch = torch.get_rng_state()
         self._backends = [
             (backend, backend.get_rng_state_all() if backend.is_initialized() else None)
-            for backend in _backends_with_numbers()
+            for backend in _backends_with_random_state()
         ]
         self._mps = torch.mps.get_rng_state() if torch.backends.mps.is_available() else None
         self._numpy = numpy.random.get_state()
@@ -202,7 +202,7 @@ class RandomState:
             generator.set_state(state)
 
 
-def _backends_with_numbers() -> list[Any]:
+def _backends_with_random_state() -> list[Any]:
     """Return ``torch.cuda``, ``torch.xpu``, and the module of any other accelerator that has random numbers."""
     kinds = dict.fromkeys(("cuda", "xpu", *accelerator_kinds()))
     found = [getattr(torch, kind, None) for kind in kinds]

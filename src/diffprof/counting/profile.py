@@ -129,7 +129,7 @@ def profile_pipeline(pipeline: Any, request: Request, progress: Progress | None 
 
 def _profile(opened: OpenedPipeline, request: Request, progress: Progress | None) -> Profile:
     call = call_arguments(opened.pipeline, request.arguments, opened.call)
-    counted = _counted_before(opened, request)
+    counted = _known_calls(opened, request)
     try:
         result, used = count_call(opened, request, call, progress, counted)
     finally:
@@ -169,7 +169,7 @@ refer to it, so that it would never be freed.
 call_on_change(_COUNTED.clear)
 
 
-def _counted_before(opened: OpenedPipeline, request: Request) -> CountedCalls | None:
+def _known_calls(opened: OpenedPipeline, request: Request) -> CountedCalls | None:
     """Return calls that need not be counted again; None for a pipeline that is live, or changed for this count."""
     if opened.source == "object" or request.scheduler is not None or request.enable or opened.changes != Changes():
         return None
@@ -248,7 +248,7 @@ def _components(opened: OpenedPipeline, calls: Sequence[Call]) -> dict[str, Comp
     """Return the components in the order of their first calls; those that are not called come last."""
     pipeline, stored = opened.pipeline, opened.stored
     models = components_of(pipeline)
-    size_of = component_size if opened.source == "object" else _size_of_own
+    size_of = component_size if opened.source == "object" else _cached_size
     order = dict.fromkeys([call.component for call in calls if call.component in models] + list(models))
     components = {}
     counted: set[int] = set()
@@ -287,7 +287,7 @@ _SIZES: WeakKeyDictionary[torch.nn.Module, ComponentSize] = WeakKeyDictionary()
 """Cached sizes of models that were opened by name, which do not change."""
 
 
-def _size_of_own(model: torch.nn.Module) -> ComponentSize:
+def _cached_size(model: torch.nn.Module) -> ComponentSize:
     size = _SIZES.get(model)
     if size is None:
         size = _SIZES[model] = component_size(model)

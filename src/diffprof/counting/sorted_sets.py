@@ -26,14 +26,14 @@ SHARED_CODE = ("transformers.masking_utils",)
 """Modules that several models call, and that iterate over layer types as well."""
 
 
-class _LikeSet(type):
+class _SetMeta(type):
     """Treats every set as an instance, as the class that it replaces does."""
 
     def __instancecheck__(cls, instance: object) -> bool:
         return isinstance(instance, set)
 
 
-class SortedSet(set[Any], metaclass=_LikeSet):
+class SortedSet(set[Any], metaclass=_SetMeta):
     """A set that yields its strings first, in alphabetical order."""
 
     def __iter__(self) -> Iterator[Any]:

@@ -34,7 +34,7 @@ class TextRecorder:
                 result = original(tokenizer, *args, **kwargs)
                 slot = self._slots.get(id(tokenizer))
                 if slot is not None and isinstance(result, Mapping):
-                    self._keep(slot, result)
+                    self._remember(slot, result)
                 return result
 
             return call
@@ -42,7 +42,7 @@ class TextRecorder:
         if self._tokenizers:
             patches.function(PreTrainedTokenizerBase, "__call__", wrap)
 
-    def _keep(self, slot: str, result: Mapping[str, Any]) -> None:
+    def _remember(self, slot: str, result: Mapping[str, Any]) -> None:
         rows, masks = _rows(result.get("input_ids")), _rows(result.get("attention_mask"))
         for number, row in enumerate(rows):
             self._lengths[row] = (slot, sum(masks[number]) if number < len(masks) else len(row))

@@ -20,15 +20,15 @@ from typing import Any
 
 from diffprof.errors import WorkLimitError
 
-REPEATED_SECONDS = 1.0
+REPEAT_SECONDS = 1.0
 """The exception is raised again after this time, in case a library has swallowed it with a bare except."""
 GRACE_SECONDS = 5.0
 """Time beyond the limit for compiled code to return to Python before the process is ended."""
-LOOK_SECONDS = 0.5
+POLL_SECONDS = 0.5
 """Time between two checks of the clock."""
 
 
-class _TimeIsUp(BaseException):
+class _TimeLimitReached(BaseException):
     """Not an Exception, because libraries, and this one, catch those and continue."""
 
 
@@ -43,12 +43,12 @@ def time_limit(what: str, seconds: float | None, ends_process: bool = False) -> 
         "check its configuration, or raise the limit with --limit-time"
     )
     is_main = threading.current_thread() is threading.main_thread()
-    interrupted = _timer(seconds) if is_main else _watched_thread(seconds)
-    ended = _ended_process(sentence, seconds + GRACE_SECONDS) if ends_process else contextlib.nullcontext()
+    interrupted = _timer(seconds) if is_main else _thread_watchdog(seconds)
+    ended = _process_watchdog(sentence, seconds + GRACE_SECONDS) if ends_process else contextlib.nullcontext()
     try:
         with ended, interrupted:
             yield
-    except _TimeIsUp:
+    except _TimeLimitReached:
         raise WorkLimitError(sentence) from None
 
 
@@ -62,12 +62,12 @@ def _timer(seconds: float) -> Iterator[None]:
         yield
         return
 
-    def ring(number: int, frame: FrameType | None) -> None:
-        raise _TimeIsUp
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        raise _TimeLimitReached
 
-    before: Any = signal.signal(signal.SIGPROF, ring)
+    before: Any = signal.signal(signal.SIGPROF, interrupt)
     try:
-        signal.setitimer(signal.ITIMER_PROF, seconds, REPEATED_SECONDS)
+        signal.setitimer(signal.ITIMER_PROF, seconds, REPEAT_SECONDS)
         yield
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)
@@ -75,7 +75,7 @@ def _timer(seconds: float) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _watched_thread(seconds: float) -> Iterator[None]:
+def _thread_watchdog(seconds: float) -> Iterator[None]:
     """Interrupt this thread, which receives no signals, from another one."""
     if not hasattr(time, "pthread_getcpuclockid"):
         yield
@@ -86,7 +86,7 @@ def _watched_thread(seconds: float) -> Iterator[None]:
     is_over, is_interrupted, turn = threading.Event(), threading.Event(), threading.Lock()
 
     def watch() -> None:
-        while not is_over.wait(LOOK_SECONDS):
+        while not is_over.wait(POLL_SECONDS):
             with turn:
                 if not is_over.is_set() and time.clock_gettime(clock) > last:
                     is_interrupted.set()
@@ -96,7 +96,7 @@ def _watched_thread(seconds: float) -> Iterator[None]:
         with turn:
             is_over.set()
         if is_interrupted.is_set():
-            _take_interruption(thread)
+            _consume_interruption(thread)
 
     threading.Thread(target=watch, name="diffprof-time-limit", daemon=True).start()
     try:
@@ -104,16 +104,16 @@ def _watched_thread(seconds: float) -> Iterator[None]:
     finally:
         try:
             stop()
-        except _TimeIsUp:  # just requested; no more follow, because both threads use the same lock
+        except _TimeLimitReached:  # just requested; no more follow, because both threads use the same lock
             stop()
 
 
 def _interrupt(thread: int) -> None:
-    """Let Python raise `_TimeIsUp` in a thread before one of its next instructions."""
-    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(_TimeIsUp))
+    """Let Python raise `_TimeLimitReached` in a thread before one of its next instructions."""
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(_TimeLimitReached))
 
 
-def _take_interruption(thread: int) -> None:
+def _consume_interruption(thread: int) -> None:
     """Consume an interruption of this thread that may still be pending.
 
     Python can cancel an interruption, but if there is none, a flag stays set forever: every function is slower from
@@ -124,18 +124,18 @@ def _take_interruption(thread: int) -> None:
         _interrupt(thread)
         while True:
             pass
-    except _TimeIsUp:
+    except _TimeLimitReached:
         return
 
 
 @contextlib.contextmanager
-def _ended_process(sentence: str, seconds: float) -> Iterator[None]:
+def _process_watchdog(sentence: str, seconds: float) -> Iterator[None]:
     """End the process if compiled code does not return: a thread does it, with a message, or else the kernel."""
     is_over = threading.Event()
     last = time.process_time() + seconds
 
     def watch() -> None:
-        while not is_over.wait(LOOK_SECONDS):
+        while not is_over.wait(POLL_SECONDS):
             if time.process_time() > last:
                 os.write(2, f"diffprof: error: {sentence}.\n".encode("utf-8", "replace"))
                 os._exit(WorkLimitError.exit_code)

@@ -154,7 +154,7 @@ class Law:
 
         Its environment has these versions; missing ones are those of the law.
         """
-        given = self._own_names(request)
+        given = self._pipeline_arguments(request)
         variation = self._variation(request)
         program, numbers = self._program_of(given, variation, self._defaults(request))
         call = GivenCall(given, request.recommended, {**self.versions, **(versions or {})}, request.enable, variation)
@@ -167,7 +167,7 @@ class Law:
 
     def program(self, request: Request) -> tuple[Program, dict[str, int]]:
         """Return the program for a request, and the numbers of the request."""
-        return self._program_of(self._own_names(request), self._variation(request), self._defaults(request))
+        return self._program_of(self._pipeline_arguments(request), self._variation(request), self._defaults(request))
 
     def _program_of(
         self, given: Mapping[str, Any], variation: Variation, defaults: Mapping[str, Any]
@@ -229,7 +229,7 @@ class Law:
             )
         return f"the law of {self.model} was not proved for this combination of sizes and guidance"
 
-    def _own_names(self, request: Request) -> dict[str, Any]:
+    def _pipeline_arguments(self, request: Request) -> dict[str, Any]:
         """Return the call arguments under the pipeline's names; refuse arguments that the law does not cover."""
         self._check_switches(request)
         given = {}

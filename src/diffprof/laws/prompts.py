@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from diffprof.record.texts import STAND_IN_PROMPT, WORDS_AND_MARKS
+from diffprof.record.texts import STAND_IN_PROMPT, STAND_IN_TOKENS
 
 MIXED_PROMPT = "Two red cats, 3 of them half asleep, and a dog."
 """A prompt with punctuation and a digit, for proving laws."""
@@ -15,7 +15,7 @@ _PLAIN = re.compile(r"[A-Za-z](?:[A-Za-z0-9,.]| (?! ))*(?<! )")
 
 def count_tokens(prompt: str) -> int | None:
     """Count words, digits and punctuation marks of a prompt; None if the pipeline may change it before tokenizing."""
-    return len(WORDS_AND_MARKS.findall(prompt)) if _PLAIN.fullmatch(prompt) else None
+    return len(STAND_IN_TOKENS.findall(prompt)) if _PLAIN.fullmatch(prompt) else None
 
 
 def prompt_of(tokens: int) -> str:

@@ -74,7 +74,7 @@ def _needed_inputs(
     }
     if "prompt" in missing and not _has_any(given, ("prompt_embeds", "prompt_2", "image_embeds")):
         stand_ins["prompt"] = stand_in_prompt(pipeline)
-    if _carries_ip_adapter(pipeline) and not _has_any(given, ("ip_adapter_image", "ip_adapter_image_embeds")):
+    if _has_ip_adapter(pipeline) and not _has_any(given, ("ip_adapter_image", "ip_adapter_image_embeds")):
         stand_ins["ip_adapter_image"] = stand_in(pipeline, "ip_adapter_image", given)
     for name, parameter in missing.items():
         if parameter.default is parameter.empty and name not in stand_ins:
@@ -229,7 +229,7 @@ def _has_any(names: Any, searched: tuple[str, ...]) -> bool:
     return any(name in names for name in searched)
 
 
-def _carries_ip_adapter(pipeline: Any) -> bool:
+def _has_ip_adapter(pipeline: Any) -> bool:
     for slot in ("unet", "transformer"):
         denoiser = getattr(pipeline, slot, None)
         if getattr(getattr(denoiser, "config", None), "encoder_hid_dim_type", None) == "ip_image_proj":

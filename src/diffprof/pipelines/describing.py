@@ -209,7 +209,7 @@ def facts_of_tokenizer(tokenizer: Any) -> TokenizerFacts:
     if isinstance(tokenizer, StandInTokenizer):
         return tokenizer.facts
     roles = {role: str(getattr(tokenizer, role)) for role in ROLES if getattr(tokenizer, role, None) is not None}
-    before, after = _frame(tokenizer)
+    before, after = _surrounding_tokens(tokenizer)
     known = {str(token): int(number) for token, number in tokenizer.added_tokens_encoder.items()}
     used = {*roles.values(), *before, *after}
     others = [token for token in known if token not in used and "unused" not in token]
@@ -228,7 +228,7 @@ def facts_of_tokenizer(tokenizer: Any) -> TokenizerFacts:
     )
 
 
-def _frame(tokenizer: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _surrounding_tokens(tokenizer: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the special tokens before and after every text."""
     plain = tokenizer("a", add_special_tokens=False)["input_ids"]
     framed = tokenizer("a")["input_ids"]

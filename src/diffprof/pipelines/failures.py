@@ -29,7 +29,7 @@ def pipeline_failure(pipeline: Any, error: Exception, context: str = "") -> Pipe
         return OutOfMemoryError(name, reason or type(error).__name__)
     if isinstance(error, ValueError) and reason:
         return RefusedCallError(name, reason)
-    packages = packages_behind(error)
+    packages = missing_optional_packages(error)
     if packages:
         return PipelineError(f"{name} needs packages that are not installed: `pip install {' '.join(packages)}`")
     failed = f"failed {context}" if context else "failed"
@@ -48,7 +48,7 @@ class RustPanic(RuntimeError):
     """A panic in a library written in Rust."""
 
 
-FROM_VALUES = (TypeError, ValueError, RuntimeError, ArithmeticError, IndexError)
+CONFIG_VALUE_ERRORS = (TypeError, ValueError, RuntimeError, ArithmeticError, IndexError)
 """Errors that torch raises for a value of a configuration, in functions without a Python frame."""
 
 
@@ -80,7 +80,7 @@ def panics_as_errors() -> Iterator[None]:
         raise RustPanic(f"a library written in Rust failed: {error}") from error
 
 
-def packages_behind(error: BaseException) -> list[str]:
+def missing_optional_packages(error: BaseException) -> list[str]:
     """Return the missing packages that made a library's code fail.
 
     Libraries import optional packages below ``if is_torchvision_available():``; without the package, a name is missing

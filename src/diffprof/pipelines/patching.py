@@ -12,14 +12,14 @@ DRY_RUN_LOCK = threading.RLock()
 """Allows one dry run at a time, because they change classes. Other threads are not affected, see `Patches.function`."""
 
 
-def _free_in_child() -> None:
+def _release_lock_in_child() -> None:
     """Release the lock in a forked process, which does not have the thread that holds it."""
     if not DRY_RUN_LOCK._is_owned():  # type: ignore[attr-defined]
         DRY_RUN_LOCK._at_fork_reinit()  # type: ignore[attr-defined]
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_free_in_child)
+    os.register_at_fork(after_in_child=_release_lock_in_child)
 
 _ABSENT = object()
 

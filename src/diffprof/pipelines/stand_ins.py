@@ -60,7 +60,7 @@ def _make(pipeline: Any, name: str, given: Mapping[str, Any]) -> Any:
 
 def is_optional_input(name: str) -> bool:
     """Whether an optional call argument is an image, a video or another input with a stand-in."""
-    if name.endswith(NO_INPUTS) and name not in (*EMBEDDINGS, "num_frames"):
+    if name.endswith(NON_INPUT_ENDINGS) and name not in (*EMBEDDINGS, "num_frames"):
         return False
     return name in STAND_INS or any(word in name.split("_") for word in ("image", "images", "mask", "video", "frames"))
 
@@ -68,13 +68,23 @@ def is_optional_input(name: str) -> bool:
 EMBEDDINGS = ("source_embeds", "target_embeds")
 """Embeddings of texts before and after an edit (Pix2Pix Zero), which cannot be recognised by name otherwise."""
 
-NO_INPUTS = ("latents", "embeds", "embeddings", "embeds_mask", "attention_mask", "size", "crop", "scale", "num_frames")
+NON_INPUT_ENDINGS = (
+    "latents",
+    "embeds",
+    "embeddings",
+    "embeds_mask",
+    "attention_mask",
+    "size",
+    "crop",
+    "scale",
+    "num_frames",
+)
 """Endings of call arguments that are numbers, or alternatives to an input."""
 
 
 def sized_input(pipeline: str, name: str, size: InputSize) -> Any:
     """Return a blank image or video of a requested size; a mask is white, so that all of it is painted."""
-    mode = "L" if "mask" in name else "RGBA" if pipeline.startswith(OF_LAYERS) else "RGB"
+    mode = "L" if "mask" in name else "RGBA" if pipeline.startswith(LAYERED_PIPELINES) else "RGB"
     if isinstance(size, ImageSize):
         return _plain_image(mode, size.width, size.height)
     return [_plain_image(mode, size.width, size.height)] * size.frames
@@ -100,7 +110,7 @@ def stand_in_image(pipeline: Any, given: Mapping[str, Any], mode: str = "RGB") -
     width, height = usual_sizes(pipeline, given)
     if mode == "L" and "DiffEdit" in type(pipeline).__name__:  # its masks have the size of latents
         width, height = width // int(pipeline.vae_scale_factor), height // int(pipeline.vae_scale_factor)
-    mode = "RGBA" if mode == "RGB" and type(pipeline).__name__.startswith(OF_LAYERS) else mode
+    mode = "RGBA" if mode == "RGB" and type(pipeline).__name__.startswith(LAYERED_PIPELINES) else mode
     image = _plain_image(mode, width, height)
     if type(pipeline).__name__.startswith("VisualCloze") and mode == "RGB":
         return [[image, image], [image, None]]  # an example, and a query whose answer is generated
@@ -111,7 +121,7 @@ def stand_in_image(pipeline: Any, given: Mapping[str, Any], mode: str = "RGB") -
     return [image] * len(nets) if nets is not None and mode == "RGB" else image
 
 
-OF_LAYERS = "QwenImageLayered"
+LAYERED_PIPELINES = "QwenImageLayered"
 """The prefix of pipelines whose images have an alpha channel."""
 
 

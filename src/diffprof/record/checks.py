@@ -158,7 +158,7 @@ def _check_nesting(iteration: Iteration) -> None:
         if sample.parent is not None and sample.parent >= number:
             raise DecodingError("refers to a parent that does not come before it", "samples", number)
         around = iteration.wall if sample.parent is None else iteration.samples[sample.parent].span
-        if not _lies_within(sample.span, around):
+        if not _is_within(sample.span, around):
             raise DecodingError("is not within the time around it", "samples", number)
         if sample.span.start_ns < ends.get(sample.parent, 0):
             raise DecodingError("overlaps with its neighbour", "samples", number)
@@ -172,14 +172,14 @@ def _check_steps(iteration: Iteration) -> None:
     """Check that the steps of each scheduler are numbered from 0 and are within the iteration."""
     counts: dict[str, int] = {}
     for number, step in enumerate(iteration.steps):
-        if not _lies_within(step.span, iteration.wall):
+        if not _is_within(step.span, iteration.wall):
             raise DecodingError("is not within the time around it", "steps", number)
         if step.number != counts.get(step.scheduler, 0):
             raise DecodingError("does not have the next number of its scheduler", "steps", number)
         counts[step.scheduler] = step.number + 1
 
 
-def _lies_within(span: Span, around: Span) -> bool:
+def _is_within(span: Span, around: Span) -> bool:
     return around.start_ns <= span.start_ns <= span.end_ns <= around.end_ns
 
 

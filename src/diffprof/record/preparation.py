@@ -9,10 +9,10 @@ from typing import Any
 
 from diffprof.errors import RequestError
 
-COMPILE_WAYS = ("whole", "regional")
+COMPILE_MODES = ("whole", "regional")
 """Compile every denoiser as a whole, or each of its repeated blocks, which compiles many times faster."""
 
-PARALLEL_WAYS = ("ulysses", "ring", "tensor")
+PARALLEL_MODES = ("ulysses", "ring", "tensor")
 """Split attention by heads or by keys, which can be combined, or split weights over ranks."""
 
 EVERY = "*"
@@ -27,11 +27,11 @@ class Preparation:
     """Changes to a pipeline between loading and its first call; None or empty for those that are not made."""
 
     compile: str | None = None
-    """One of `COMPILE_WAYS`."""
+    """One of `COMPILE_MODES`."""
     device_map: Mapping[str, str] = field(default_factory=dict)
     """The device of each component; ``{"*": "balanced"}`` lets diffusers decide."""
     parallel: Mapping[str, int] = field(default_factory=dict)
-    """The number of ranks for each of `PARALLEL_WAYS`."""
+    """The number of ranks for each of `PARALLEL_MODES`."""
     revision: str | None = None
     """A branch, tag or commit of the hub."""
     variant: str | None = None
@@ -51,7 +51,7 @@ class Preparation:
             raise RequestError(f"revision is a branch, a tag or a commit of the hub, not {revision!r}.")
         if variant is not None and not _FILE_WORD.fullmatch(variant):
             raise RequestError(f"variant is a part of a file's name, such as fp16, not {variant!r}.")
-        return cls(_compile_way(compile), _device_map(device_map), _parallel(parallel), revision, variant)
+        return cls(_compile_mode(compile), _device_map(device_map), _parallel(parallel), revision, variant)
 
     @property
     def ranks(self) -> int:
@@ -70,7 +70,7 @@ class Preparation:
                 device if component == EVERY else f"{component}={device}"
                 for component, device in self.device_map.items()
             ),
-            "parallel": ",".join(f"{way}={degree}" for way, degree in self.parallel.items()),
+            "parallel": ",".join(f"{mode}={degree}" for mode, degree in self.parallel.items()),
             "revision": self.revision,
             "variant": self.variant,
         }
@@ -80,12 +80,12 @@ class Preparation:
 PREPARATIONS = tuple(one.name for one in fields(Preparation))
 
 
-def _compile_way(way: str | bool | None) -> str | None:
-    if isinstance(way, bool) or way is None:
-        return COMPILE_WAYS[0] if way else None
-    if way not in COMPILE_WAYS:
-        raise RequestError(f"compile is {' or '.join(COMPILE_WAYS)}, not {way!r}.")
-    return way
+def _compile_mode(mode: str | bool | None) -> str | None:
+    if isinstance(mode, bool) or mode is None:
+        return COMPILE_MODES[0] if mode else None
+    if mode not in COMPILE_MODES:
+        raise RequestError(f"compile is {' or '.join(COMPILE_MODES)}, not {mode!r}.")
+    return mode
 
 
 def _device_map(given: str | Mapping[str, str] | None) -> dict[str, str]:
@@ -109,14 +109,14 @@ def _parallel(given: str | Mapping[str, int] | None) -> dict[str, int]:
         return {}
     pairs: Any = given.items() if isinstance(given, Mapping) else [_pair(part) for part in given.split(",")]
     found: dict[str, int] = {}
-    for way, degree in pairs:
-        if way not in PARALLEL_WAYS or not str(degree).isdecimal() or not 2 <= int(degree) <= MOST_RANKS:
+    for mode, degree in pairs:
+        if mode not in PARALLEL_MODES or not str(degree).isdecimal() or not 2 <= int(degree) <= MOST_RANKS:
             raise RequestError(
                 f"parallel is ulysses=N, ring=N, both, or tensor=N, with N from 2 to {MOST_RANKS:,}, not {given!r}."
             )
-        if way in found:
-            raise RequestError(f"parallel has {way} twice; leave one out.")
-        found[way] = int(degree)
+        if mode in found:
+            raise RequestError(f"parallel has {mode} twice; leave one out.")
+        found[mode] = int(degree)
     if "tensor" in found and len(found) > 1:
         raise RequestError("parallel: diffusers does not combine tensor with ulysses or ring; leave one out.")
     return found

@@ -74,10 +74,10 @@ def _advice(file: Path, error: FileFormatError) -> str:
         # It is something else, such as weights or an image, which must not be overwritten.
         return "a profile is what `diffprof profile MODEL -o FILE.json` writes"
     again = f"make it again with `diffprof profile ... -o {file.name}`"
-    return f"despite its name it is not compressed with gzip, {again}" if _is_falsely_gz(file) else again
+    return f"despite its name it is not compressed with gzip, {again}" if _is_misnamed_gz(file) else again
 
 
-def _is_falsely_gz(file: Path) -> bool:
+def _is_misnamed_gz(file: Path) -> bool:
     if not file.name.lower().endswith(".gz"):
         return False
     with file.open("rb") as stream:

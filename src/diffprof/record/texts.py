@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-WORDS_AND_MARKS = re.compile(r" ?[^\W\d_]+| ?\d| ?[^\w\s]+|_+|\s+(?!\S)|\s")
+STAND_IN_TOKENS = re.compile(r" ?[^\W\d_]+| ?\d| ?[^\w\s]+|_+|\s+(?!\S)|\s")
 """The tokens of a stand-in tokenizer."""
 
 STAND_IN_PROMPT = "a photo of a cat"

@@ -24,10 +24,10 @@ from diffprof.sweeps.records import Row, Sweep, SweepMeasurement, SweepResult, T
 from diffprof.sweeps.store import SweepStore
 from diffprof.sweeps.trackers import Log, Tracker, log_error, open_log
 
-POINTS_WITHOUT_ASKING = 100_000
+MAX_UNCONFIRMED_POINTS = 100_000
 """More points than this need a confirmation."""
 
-COUNTS_WITHOUT_ASKING = 2_000
+MAX_UNCONFIRMED_COUNTS = 2_000
 """More requests than this that have to be counted or measured, which takes seconds each, need a confirmation."""
 
 MOST_POINTS = 2_000_000
@@ -115,9 +115,9 @@ def check_amount(sweep: Sweep, confirm: Confirm | None = None) -> None:
     tasks = [Task(replace(sweep.base, model=model), sweep.gpus, sweep.measurement) for model in sweep.models]
     unknown = [task for task in tasks if not is_known(task)]
     slow = sweep.requests // len(sweep.models) * len(unknown)
-    if sweep.points <= POINTS_WITHOUT_ASKING and slow <= COUNTS_WITHOUT_ASKING:
+    if sweep.points <= MAX_UNCONFIRMED_POINTS and slow <= MAX_UNCONFIRMED_COUNTS:
         return
-    known = "" if slow <= COUNTS_WITHOUT_ASKING else f", and {slow:,} of its requests take seconds each"
+    known = "" if slow <= MAX_UNCONFIRMED_COUNTS else f", and {slow:,} of its requests take seconds each"
     message = f"This sweep has {sweep.points:,} points{known}"
     if confirm is None or not confirm(message):
         raise RequestError(f"{message}; add --yes to run it anyway, or use larger steps.")

@@ -11,8 +11,8 @@ import pytest
 
 from diffprof.counting.derivation import steps
 from diffprof.counting.derivation.derive import derive_law
+from diffprof.counting.derivation.ranges import Reach
 from diffprof.counting.derivation.sampling import Sampler
-from diffprof.counting.derivation.ways import Reach
 from diffprof.errors import FileFormatError
 from diffprof.laws.fitting import Fitter
 from diffprof.laws.law import Law
@@ -97,7 +97,7 @@ def test_where_steps_follow_no_law_each_number_of_them_has_its_own(
 
     monkeypatch.setattr(steps, "fit_program", fit_one_number_of_steps)
     monkeypatch.setattr(steps, "SINGLE_STEPS", (2, 4))
-    law = derive_law(str(folder), prove=1, reach=Reach.usual_size).law
+    law = derive_law(str(folder), prove=1, reach=Reach.default_size).law
     assert law.proved_values()["num_inference_steps"] == ["2", "4", "50"]
     sample = Sampler(str(folder)).run({"num_inference_steps": 4})
     assert law.profile(sample.request) == sample.profile

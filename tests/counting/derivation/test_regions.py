@@ -6,7 +6,7 @@ from math import prod
 
 import pytest
 
-from diffprof.counting.derivation.regions import MOST_LOOKED_AT, Region, find_regions, sizes_by_area
+from diffprof.counting.derivation.regions import MAX_SIZES_TRIED, Region, find_regions, sizes_by_area
 from diffprof.laws.packing import NoLaw
 
 SIZES = sizes_by_area(256, 2048, 8, 2048 * 2048)
@@ -48,4 +48,4 @@ def test_where_every_size_is_different_nothing_is_found() -> None:
 
     with pytest.raises(NoLaw, match="too many sizes"):
         find_regions(SIZES, form_of)
-    assert len(looked_at) <= MOST_LOOKED_AT + 1
+    assert len(looked_at) <= MAX_SIZES_TRIED + 1

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from diffprof.counting.derivation.ranges import SINGLE_STEPS
 from diffprof.counting.derivation.steps import StepGroup, StepGroups
-from diffprof.counting.derivation.ways import SINGLE_STEPS
 from diffprof.errors import RequestError
 from diffprof.laws.law import Range
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from diffprof.errors import RequestError
-from diffprof.pipelines.plans.config_bounds import DEEPEST, check_name, check_values
+from diffprof.pipelines.plans.config_bounds import MAX_DEPTH, check_name, check_values
 
 
 def nested(depth: int) -> object:
@@ -30,7 +30,7 @@ def nested(depth: int) -> object:
         ({"a": ["b", {"c": "\ud800"}]}, "lone surrogate"),
         ({"\udfff": 1}, "lone surrogate"),
         ({"a": "x\0y"}, "a null character"),
-        (nested(DEEPEST + 1), "nested more than 64 deep"),
+        (nested(MAX_DEPTH + 1), "nested more than 64 deep"),
     ],
 )
 def test_what_no_model_has_is_named(values: object, words: str) -> None:
@@ -45,7 +45,7 @@ def test_what_no_model_has_is_named(values: object, words: str) -> None:
     [
         {"model_max_length": 1000000000000000019884624838656},
         {"model_max_length": 131_072, "rope_theta": 1_000_000_000, "max_pixels": 12_845_056, "vocab_size": 262_208},
-        {"sigma_max": float("inf"), "num_train_timesteps": 1000, "a": nested(DEEPEST - 1), "é": "日本"},
+        {"sigma_max": float("inf"), "num_train_timesteps": 1000, "a": nested(MAX_DEPTH - 1), "é": "日本"},
         {"is_on": True, "nothing": None},
     ],
 )

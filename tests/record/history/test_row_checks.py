@@ -10,7 +10,7 @@ import pytest
 
 from diffprof.errors import FileFormatError
 from diffprof.record.history import History
-from diffprof.record.history.row_checks import is_moment
+from diffprof.record.history.row_checks import is_timestamp
 from tests.record.history.kept_runs import four_runs
 
 
@@ -78,4 +78,4 @@ def test_a_document_that_is_none_is_refused(value: Any, tmp_path: Path) -> None:
     [("2026-01-31T12:00:00.000000Z", True), ("2026-01-31T12:00:00", False), ("", False), (None, False), (5, False)],
 )
 def test_a_moment_has_a_time_zone(value: Any, is_one: bool) -> None:
-    assert is_moment(value) is is_one
+    assert is_timestamp(value) is is_one

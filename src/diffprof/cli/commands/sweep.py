@@ -139,7 +139,7 @@ def sweep(
     base = requested.request("", seed=measured.seed, **others)
     planned = parse_sweep(axes, base, measured.measurement())
     with progress_bar(output.quiet) as progress:
-        result = run_sweep(planned, engine.options(), progress, _ask if not output.yes else lambda message: True)
+        result = run_sweep(planned, engine.options(), progress, _confirm if not output.yes else lambda message: True)
     write(result, output)
     if result.failures:
         raise DiffprofError(
@@ -147,7 +147,7 @@ def sweep(
         )
 
 
-def _ask(message: str) -> bool:
+def _confirm(message: str) -> bool:
     """Ask for confirmation on the terminal; without a terminal the answer is no."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return False

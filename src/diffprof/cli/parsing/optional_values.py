@@ -8,9 +8,9 @@ from typing import Any
 from typer.core import TyperCommand
 
 from diffprof.record.changes import IP_ADAPTERS
-from diffprof.record.preparation import COMPILE_WAYS
+from diffprof.record.preparation import COMPILE_MODES
 
-OPTIONAL_VALUES: Mapping[str, tuple[str, ...]] = {"--compile": COMPILE_WAYS, "--ip-adapter": IP_ADAPTERS}
+OPTIONAL_VALUES: Mapping[str, tuple[str, ...]] = {"--compile": COMPILE_MODES, "--ip-adapter": IP_ADAPTERS}
 """The values that each option accepts; the first is meant if the option has none."""
 
 

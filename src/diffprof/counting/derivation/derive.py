@@ -10,12 +10,7 @@ from math import prod
 from diffprof.counting.derivation.design import BASE_SIDES, BASE_VIDEO_SIDES, base_sides, requests_to_prove
 from diffprof.counting.derivation.guidance import guidance_groups
 from diffprof.counting.derivation.pieces import Piece, PieceMaker, law_of
-from diffprof.counting.derivation.regions import Size, find_regions, sizes_by_area
-from diffprof.counting.derivation.sampling import CountedSample, Sampler
-from diffprof.counting.derivation.steps import STEPS, StepGroup, StepGroups
-from diffprof.counting.derivation.subject import Subject
-from diffprof.counting.derivation.tokens import proved_tokens
-from diffprof.counting.derivation.ways import (
+from diffprof.counting.derivation.ranges import (
     BASE_IMAGES,
     CELLS,
     MOST_SIZED_GROUPS,
@@ -28,6 +23,11 @@ from diffprof.counting.derivation.ways import (
     VIDEO_SIDE_RANGE,
     Reach,
 )
+from diffprof.counting.derivation.regions import Size, find_regions, sizes_by_area
+from diffprof.counting.derivation.sampling import CountedSample, Sampler
+from diffprof.counting.derivation.steps import STEPS, StepGroup, StepGroups
+from diffprof.counting.derivation.subject import Subject
+from diffprof.counting.derivation.tokens import proved_tokens
 from diffprof.errors import DiffprofError
 from diffprof.laws.fitting import SIDES
 from diffprof.laws.law import Domain, Law, Range
@@ -40,7 +40,7 @@ FRAMES = "num_frames"
 
 
 @dataclass(frozen=True)
-class Derived:
+class DerivedLaw:
     """A law, and how it was proved."""
 
     law: Law
@@ -50,7 +50,7 @@ class Derived:
     """Requests that the law does not cover, and why."""
 
 
-def derive_law(model: str, prove: int = 2, reach: Reach = Reach.everything, frames: Sequence[int] = ()) -> Derived:
+def derive_law(model: str, prove: int = 2, reach: Reach = Reach.everything, frames: Sequence[int] = ()) -> DerivedLaw:
     """Return the law of a model, given by name or folder; raise `NoLaw` if none was found or it did not hold.
 
     If there is no law for all sizes, the law covers the default size only. `frames` are further numbers of frames of a
@@ -60,7 +60,7 @@ def derive_law(model: str, prove: int = 2, reach: Reach = Reach.everything, fram
 
 
 @dataclass(frozen=True)
-class _Way:
+class _CallVariant:
     """The settings of a call that are the same for all sizes and steps."""
 
     maker: PieceMaker
@@ -81,9 +81,9 @@ class _Derivation:
         self.pieces: list[Piece] = []
         self.left_out: list[str] = []
 
-    def derive(self) -> Derived:
+    def derive(self) -> DerivedLaw:
         wide = self.reach is Reach.everything
-        every = self.reach is not Reach.usual_size
+        every = self.reach is not Reach.default_size
         groups = guidance_groups(self.subject.sampler, self.subject.default, self.subject.guidance, every)
         groups = groups if wide else groups[:1]
         several = wide and not self.subject.is_video and "num_images_per_prompt" in self.sources
@@ -94,7 +94,7 @@ class _Derivation:
             steps = steps or self._step_groups(maker)
             tokens = proved_tokens(maker)
             for images in [ONE_IMAGE, SEVERAL_IMAGES] if several else [ONE_IMAGE]:
-                self._add_pieces(_Way(maker, classes, images, tokens, steps))
+                self._add_pieces(_CallVariant(maker, classes, images, tokens, steps))
             proofs += maker.proofs
         if not self.pieces:
             raise NoLaw("; ".join(dict.fromkeys(self.left_out)) or "nothing was proved")
@@ -103,7 +103,7 @@ class _Derivation:
         maker.check(law, self.subject.default)
         maker.check(law, self._random_sample(self.pieces[0]))
         law = replace(law, needs_both_sides=not (every and self._holds_for_one_side(maker, law)))
-        return Derived(law, proofs + maker.proofs, tuple(self.left_out))
+        return DerivedLaw(law, proofs + maker.proofs, tuple(self.left_out))
 
     def _holds_for_one_side(self, maker: PieceMaker, law: Law) -> bool:
         """Whether the law holds if only one side is given; some pipelines then ignore it."""
@@ -127,26 +127,26 @@ class _Derivation:
         usual = self.subject.default_numbers(self.sources)
         return StepGroups(lambda number: maker.sample({**usual, STEPS: number}).values, usual[STEPS]).find()
 
-    def _add_pieces(self, way: _Way) -> None:
+    def _add_pieces(self, variant: _CallVariant) -> None:
         """Add pieces for all sizes, and for the default size if those do not cover it."""
         for frames in self.frames:
-            usual = self._usual_domain(way, frames)
-            if self.reach is not Reach.usual_size and set(SIDES) <= set(self.sources):
-                self._add_sizes(way, usual)
-            for place, group in enumerate(way.steps):
-                if not self._is_covered(way, usual, group):
-                    make = self._maker_of_usual_size(way, usual, group, is_first=place == 0)
+            usual = self._default_domain(variant, frames)
+            if self.reach is not Reach.default_size and set(SIDES) <= set(self.sources):
+                self._add_sizes(variant, usual)
+            for place, group in enumerate(variant.steps):
+                if not self._is_covered(variant, usual, group):
+                    make = self._default_size_maker(variant, usual, group, is_first=place == 0)
                     self._try(f"the default size with {_name(usual, group)}", make)
 
-    def _maker_of_usual_size(
-        self, way: _Way, usual: Domain, group: StepGroup, is_first: bool
+    def _default_size_maker(
+        self, variant: _CallVariant, usual: Domain, group: StepGroup, is_first: bool
     ) -> Callable[[], list[Piece]]:
         fixed = {source: bounds.least for source, bounds in usual.ranges.items() if bounds.least == bounds.most}
-        base = self.subject.default_numbers(usual.ranges) | fixed | self._images(way)
-        is_recorded = len(way.steps) > MOST_SIZED_GROUPS and len(group.samples) == 1 and not is_first
-        if is_recorded and usual.contains(base, None, 0) and way.images.most == 1:
-            return lambda: way.maker.record(usual, base, group)
-        return lambda: way.maker.make(usual, base, group, CELLS[-1])
+        base = self.subject.default_numbers(usual.ranges) | fixed | self._images(variant)
+        is_recorded = len(variant.steps) > MOST_SIZED_GROUPS and len(group.samples) == 1 and not is_first
+        if is_recorded and usual.contains(base, None, 0) and variant.images.most == 1:
+            return lambda: variant.maker.record(usual, base, group)
+        return lambda: variant.maker.make(usual, base, group, CELLS[-1])
 
     def _try(self, what: str, make: Callable[[], list[Piece]]) -> list[Piece]:
         """Add the pieces that `make` returns, or the reason why there are none."""
@@ -158,59 +158,59 @@ class _Derivation:
         self.pieces += made
         return made
 
-    def _usual_domain(self, way: _Way, frames: int) -> Domain:
+    def _default_domain(self, variant: _CallVariant, frames: int) -> Domain:
         ranges = {source: Range(n, n) for source, n in self.subject.default_numbers(self.sources).items()}
-        given = {FRAMES: Range(frames, frames), "num_images_per_prompt": way.images, "tokens": way.tokens}
+        given = {FRAMES: Range(frames, frames), "num_images_per_prompt": variant.images, "tokens": variant.tokens}
         given[STEPS] = Range(1, MOST_STEPS)
         pixels = None if self.subject.is_video or "height" not in self.sources else LARGEST_IMAGE_PIXELS
-        return Domain({name: given.get(name, bounds) for name, bounds in ranges.items()}, way.classes, pixels)
+        return Domain({name: given.get(name, bounds) for name, bounds in ranges.items()}, variant.classes, pixels)
 
-    def _is_covered(self, way: _Way, usual: Domain, group: StepGroup) -> bool:
+    def _is_covered(self, variant: _CallVariant, usual: Domain, group: StepGroup) -> bool:
         """Whether a piece already covers the default size with these steps."""
         numbers = {source: bounds.least for source, bounds in usual.ranges.items()}
-        guidance = way.classes[0] if way.classes else None
+        guidance = variant.classes[0] if variant.classes else None
         return all(
             any(piece.domain.contains({**numbers, STEPS: steps}, guidance, 0) for piece in self.pieces)
             for bounds in group.ranges
             for steps in (bounds.least, bounds.most)
         ) and bool(group.ranges or any(piece.domain.contains(numbers, guidance, 0) for piece in self.pieces))
 
-    def _add_sizes(self, way: _Way, usual: Domain) -> None:
+    def _add_sizes(self, variant: _CallVariant, usual: Domain) -> None:
         """Add pieces for the smallest cell that has any."""
-        for cell, multiple in self._cells(way, usual):
+        for cell, multiple in self._cells(variant, usual):
             least, most = VIDEO_SIDE_RANGE if self.subject.is_video else SIDE_RANGE
             sides = {side: Range(least, most, PADDED_CELL if multiple > 1 else cell) for side in SIDES}
             domain = replace(usual, ranges={**usual.ranges, **sides}, area_multiple=multiple, sizes=self.subject.sizes)
-            made = [self._try(f"sides in steps of {cell}", make) for make in self._sized_pieces(way, domain, cell)]
+            made = [self._try(f"sides in steps of {cell}", make) for make in self._sized_pieces(variant, domain, cell)]
             if any(made):
                 return
 
-    def _cells(self, way: _Way, usual: Domain) -> list[tuple[int, int]]:
+    def _cells(self, variant: _CallVariant, usual: Domain) -> list[tuple[int, int]]:
         """Return cells for sides, each with the multiple that areas must be of, at which the program stays the same."""
-        base = self._base(way, usual)
+        base = self._base(variant, usual)
         found = []
         cells = [(cell, 1) for cell in CELLS] + ([] if self.subject.is_video else [(128, PADDED_AREA)])
         for cell, multiple in cells:
             more = [{side: base[side] + cell for side in chosen} for chosen in (SIDES[:1], SIDES[1:], SIDES)]
-            forms = {way.maker.form({**base, **sides}) for sides in more}
+            forms = {variant.maker.form({**base, **sides}) for sides in more}
             if len(forms) == 1 and None not in forms:
                 found.append((cell, multiple))
         return found
 
-    def _base(self, way: _Way, domain: Domain) -> dict[str, int]:
+    def _base(self, variant: _CallVariant, domain: Domain) -> dict[str, int]:
         numbers = {source: bounds.least for source, bounds in domain.ranges.items()}
-        numbers |= self._images(way) | {side: self.base_sides[side] for side in SIDES}
+        numbers |= self._images(variant) | {side: self.base_sides[side] for side in SIDES}
         numbers |= {"tokens": USUAL_TOKENS} if "tokens" in numbers else {}
-        return numbers | ({STEPS: way.steps[0].samples[0]} if STEPS in numbers else {})
+        return numbers | ({STEPS: variant.steps[0].samples[0]} if STEPS in numbers else {})
 
-    def _images(self, way: _Way) -> dict[str, int]:
+    def _images(self, variant: _CallVariant) -> dict[str, int]:
         name = "num_images_per_prompt"
-        return {name: 1 if way.images.most == 1 else BASE_IMAGES} if name in self.sources else {}
+        return {name: 1 if variant.images.most == 1 else BASE_IMAGES} if name in self.sources else {}
 
-    def _sized_pieces(self, way: _Way, domain: Domain, cell: int) -> Iterator[Callable[[], list[Piece]]]:
-        base = self._base(way, domain)
+    def _sized_pieces(self, variant: _CallVariant, domain: Domain, cell: int) -> Iterator[Callable[[], list[Piece]]]:
+        base = self._base(variant, domain)
         try:
-            parts = self._parts(way, domain, base, cell)
+            parts = self._parts(variant, domain, base, cell)
         except NoLaw as error:
             self.left_out.append(f"sides in steps of {cell}: {error}")
             return
@@ -219,11 +219,11 @@ class _Derivation:
             if sides is None:
                 self.left_out.append(f"sizes from {part.least_volume} to {part.most_volume} pixels: too few")
                 continue
-            for group in way.steps[:MOST_SIZED_GROUPS]:
+            for group in variant.steps[:MOST_SIZED_GROUPS]:
                 own = {**base, **sides} | ({STEPS: group.samples[0]} if STEPS in base else {})
-                yield partial(way.maker.make, part, own, group, cell)
+                yield partial(variant.maker.make, part, own, group, cell)
 
-    def _parts(self, way: _Way, domain: Domain, base: Mapping[str, int], cell: int) -> list[Domain]:
+    def _parts(self, variant: _CallVariant, domain: Domain, base: Mapping[str, int], cell: int) -> list[Domain]:
         """Split the domain into parts that each have one program."""
         if domain.sizes:
             return [domain]
@@ -233,7 +233,7 @@ class _Derivation:
         frames = base.get(FRAMES, 1)
 
         def form_of(size: Size) -> int | None:
-            return way.maker.form({**base, "height": size[0], "width": size[1]})
+            return variant.maker.form({**base, "height": size[0], "width": size[1]})
 
         return [
             replace(

@@ -148,7 +148,7 @@ def is_inside(domain: Domain, numbers: Mapping[str, int]) -> bool:
     return domain.contains(numbers, None, pixels_of(numbers))
 
 
-def _anywhere(source: str, bounds: Range, rng: random.Random) -> int:
+def _random_in_range(source: str, bounds: Range, rng: random.Random) -> int:
     most = max(bounds.least, min(bounds.most, 40)) if source == "num_inference_steps" else bounds.most
     first = bounds.least + (bounds.offset - bounds.least) % bounds.multiple
     return rng.randrange(first, most + 1, bounds.multiple)
@@ -157,7 +157,7 @@ def _anywhere(source: str, bounds: Range, rng: random.Random) -> int:
 def random_numbers(domain: Domain, rng: random.Random) -> dict[str, int]:
     """Return the numbers of a random request in the domain."""
     while True:
-        numbers = {source: _anywhere(source, bounds, rng) for source, bounds in domain.ranges.items()}
+        numbers = {source: _random_in_range(source, bounds, rng) for source, bounds in domain.ranges.items()}
         if domain.sizes:
             numbers["height"], numbers["width"] = rng.choice(domain.sizes)
         if is_inside(domain, numbers):

@@ -8,7 +8,7 @@ from diffprof.record.document import encode_profile
 from diffprof.record.profile import Profile
 
 MOST_PLACES = 3
-MOST_LETTERS = 80
+MAX_CHARACTERS = 80
 
 
 def difference(one: Profile, other: Profile) -> str:
@@ -25,4 +25,4 @@ def _places(one: Any, other: Any, path: str) -> list[str]:
         return [found for place in different for found in _places(one[place], other[place], f"{path}.{place}")]
     if one == other:
         return []
-    return [f"{path.lstrip('.')} is {str(one)[:MOST_LETTERS]} instead of {str(other)[:MOST_LETTERS]}"]
+    return [f"{path.lstrip('.')} is {str(one)[:MAX_CHARACTERS]} instead of {str(other)[:MAX_CHARACTERS]}"]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from diffprof.counting.derivation.ranges import SCALES
 from diffprof.counting.derivation.sampling import CountedSample, Sampler
-from diffprof.counting.derivation.ways import SCALES
 from diffprof.errors import DiffprofError
 from diffprof.laws.law import GUIDANCE_CLASSES, guidance_class
 from diffprof.laws.packing import NoLaw

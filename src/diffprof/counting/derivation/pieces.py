@@ -12,10 +12,10 @@ import torch
 from diffprof.counting.derivation.design import few_steps, plan_samples, requests_to_prove
 from diffprof.counting.derivation.forms import Forms
 from diffprof.counting.derivation.prove import compare_with_sample
+from diffprof.counting.derivation.ranges import USUAL_LEAST
 from diffprof.counting.derivation.sampling import CountedSample
 from diffprof.counting.derivation.steps import STEPS, StepGroup
 from diffprof.counting.derivation.subject import Subject
-from diffprof.counting.derivation.ways import USUAL_LEAST
 from diffprof.errors import DiffprofError
 from diffprof.laws.fitting import SIDES, Fitter
 from diffprof.laws.law import Domain, Law, Range, volume
@@ -121,10 +121,10 @@ class PieceMaker:
                     raise
                 return replace(domain, most_volume=held)
             held = volume(numbers)
-        self._check_marks(law, usual, domain)
+        self._check_punctuation(law, usual, domain)
         return domain
 
-    def _check_marks(self, law: Law, numbers: Mapping[str, int], domain: Domain) -> None:
+    def _check_punctuation(self, law: Law, numbers: Mapping[str, int], domain: Domain) -> None:
         """Check that a prompt with punctuation and digits has as many tokens as one with words only."""
         tokens = domain.ranges.get("tokens")
         if tokens is not None and (count_tokens(MIXED_PROMPT) or 0) in tokens:

@@ -8,8 +8,8 @@ from typing import Any
 
 from diffprof.counting.derivation.design import random_numbers
 from diffprof.counting.derivation.difference import difference
+from diffprof.counting.derivation.ranges import SCALES
 from diffprof.counting.derivation.sampling import CountedSample, Sampler
-from diffprof.counting.derivation.ways import SCALES
 from diffprof.laws.folding import NegativeCount
 from diffprof.laws.law import Domain, Law
 from diffprof.laws.packing import NoLaw

@@ -16,7 +16,7 @@ Size = tuple[int, int]
 GRID = 5
 """The number of sizes to try first, from the smallest to the largest."""
 MOST_ASPECT = 4
-MOST_LOOKED_AT = 60
+MAX_SIZES_TRIED = 60
 
 
 @dataclass(frozen=True)
@@ -45,23 +45,23 @@ def find_regions(sizes: Sequence[Size], form_of: Callable[[Size], int | None]) -
 
     def form(place: int) -> int | None:
         if place not in forms:
-            if len(forms) > MOST_LOOKED_AT:
+            if len(forms) > MAX_SIZES_TRIED:
                 raise NoLaw("too many sizes at which other operations are executed")
             forms[place] = form_of(sizes[place])
         return forms[place]
 
-    def look_between(low: int, high: int) -> None:
+    def search_between(low: int, high: int) -> None:
         if high - low > 1 and form(low) != form(high):
             middle = (low + high) // 2
             form(middle)
-            look_between(low, middle)
-            look_between(middle, high)
+            search_between(low, middle)
+            search_between(middle, high)
 
     places = _grid(sizes)
     for place in places:
         form(place)
     for low, high in pairwise(places):
-        look_between(low, high)
+        search_between(low, high)
     return _runs(sizes, forms)
 
 

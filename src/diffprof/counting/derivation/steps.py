@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import Any
 
 from diffprof.counting.derivation.forms import Forms
-from diffprof.counting.derivation.ways import MOST_STEPS, SINGLE_STEPS, STEP_BASES, STEPS_TO_PROVE
+from diffprof.counting.derivation.ranges import MOST_STEPS, SINGLE_STEPS, STEP_BASES, STEPS_TO_PROVE
 from diffprof.errors import DiffprofError
 from diffprof.laws.fitting import Fitter
 from diffprof.laws.law import Range

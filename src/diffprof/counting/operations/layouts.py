@@ -30,10 +30,10 @@ def strided_bytes(kind: str, inputs: Sequence[torch.Tensor], outputs: Sequence[t
     along = _innermost(out)
     if along is None:
         return 0
-    return sum(stored_bytes(tensor) for tensor in inputs if _lies_across(tensor, out.dim(), along))
+    return sum(stored_bytes(tensor) for tensor in inputs if _is_strided(tensor, out.dim(), along))
 
 
-def _lies_across(tensor: torch.Tensor, dimensions: int, along: int) -> bool:
+def _is_strided(tensor: torch.Tensor, dimensions: int, along: int) -> bool:
     place = along - (dimensions - tensor.dim())
     if place < 0 or place >= tensor.dim() or tensor.shape[place] == 1 or tensor.stride(place) == 0:
         return False  # one value serves the whole dimension

@@ -56,7 +56,7 @@ def _describe_plain(value: Any) -> Any:
 
 
 @dataclass(frozen=True)
-class _OldTensor:
+class _InputTensor:
     """An input that is returned."""
 
     number: int
@@ -118,11 +118,11 @@ class OutputPlan:
 
 def plan_output(output: Any, tensors: Sequence[torch.Tensor], numbers: Mapping[int, int]) -> OutputPlan:
     """Plan how to create an output like this one; `numbers` are those of new storages, by address."""
-    planning = _Planning(tensors, numbers)
+    planning = _OutputPlanner(tensors, numbers)
     return OutputPlan(planning.plan(output), planning.storages)
 
 
-class _Planning:
+class _OutputPlanner:
     # Not nested functions: recursive ones would keep the tensors alive until garbage collection.
     def __init__(self, tensors: Sequence[torch.Tensor], numbers: Mapping[int, int]) -> None:
         self.storages: dict[int, int] = {}
@@ -133,7 +133,7 @@ class _Planning:
     def plan(self, value: Any) -> Any:
         kind = type(value)
         if kind in TENSORS:
-            return _OldTensor(self._inputs[id(value)]) if id(value) in self._inputs else self._plan_tensor(value)
+            return _InputTensor(self._inputs[id(value)]) if id(value) in self._inputs else self._plan_tensor(value)
         if kind in PLAIN or isinstance(value, Enum):
             return _Value(value)
         if kind is list or kind is tuple:

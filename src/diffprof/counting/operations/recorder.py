@@ -235,7 +235,7 @@ class OperationRecorder:
 
     def watch(self, op: ExecutedOp, arguments: Sequence[Any], result: Any) -> None:
         """Look for attention that consists of two matrix products around a softmax."""
-        self.unfused_attention.see(op, arguments, result)
+        self.unfused_attention.observe(op, arguments, result)
 
     def add_attention(self, shape: AttentionShape, causal: bool, masked: bool, scaled: bool = True) -> None:
         call = self.open or self.outside

@@ -34,7 +34,7 @@ def relation_of(frames: Sequence[Frame], query_tokens: int, key_tokens: int) -> 
     """Return self, cross (keys from elsewhere) or joint (one sequence of image and text tokens)."""
     if query_tokens != key_tokens:
         return "cross"
-    for frame in [*reversed(frames[-FRAMES_LOOKED_AT:]), *frames[:1]]:
+    for frame in [*reversed(frames[-INSPECTED_FRAMES:]), *frames[:1]]:
         hidden, context = _streams(frame)
         if hidden is None or context is None or context is hidden:
             continue
@@ -46,7 +46,7 @@ def relation_of(frames: Sequence[Frame], query_tokens: int, key_tokens: int) -> 
     return "self"
 
 
-FRAMES_LOOKED_AT = 4
+INSPECTED_FRAMES = 4
 """The number of innermost modules that determine the relation of an attention call, besides the outermost one."""
 
 

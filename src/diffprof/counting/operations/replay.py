@@ -10,7 +10,7 @@ import torch
 
 from diffprof.counting.operations.module_outputs import NotReplayableError, OutputPlan, input_signature, plan_output
 from diffprof.counting.operations.recorder import AttentionCall, CallTally, OperationRecorder
-from diffprof.counting.operations.relations import FRAMES_LOOKED_AT, pattern, stream_shapes
+from diffprof.counting.operations.relations import INSPECTED_FRAMES, pattern, stream_shapes
 from diffprof.record.executed_calls import ExecutedOp
 
 
@@ -37,7 +37,7 @@ class ModuleReplay:
         signature = None if number is None else input_signature(args, kwargs, tensors)
         if signature is None:
             return execute()
-        key = (number, signature, self._surroundings())
+        key = (number, signature, self._context())
         if key not in self._recordings:
             output, self._recordings[key] = self._record(path, (args, kwargs), tensors, execute)
             return output
@@ -53,11 +53,11 @@ class ModuleReplay:
         self._called.add(path)
         return False
 
-    def _surroundings(self) -> Any:
+    def _context(self) -> Any:
         """Return what a call depends on besides the module and its inputs."""
         frames = self._recorder.frames
         return (
-            tuple([stream_shapes(frame) for frame in (*frames[:1], *frames[-FRAMES_LOOKED_AT:-1])]),
+            tuple([stream_shapes(frame) for frame in (*frames[:1], *frames[-INSPECTED_FRAMES:-1])]),
             self._recorder.unfused_attention.state(),
             torch.is_autocast_enabled("cpu") and torch.get_autocast_dtype("cpu"),
             torch.get_default_dtype(),

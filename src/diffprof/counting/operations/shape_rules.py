@@ -27,7 +27,7 @@ def result_by_rule(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], inf
     example, shapes = found
     key = (func, signature_of(example))
     if key not in _DTYPES:
-        if len(_DTYPES) > REMEMBERED_LIMIT:
+        if len(_DTYPES) > CACHE_LIMIT:
             _DTYPES.clear()
         _DTYPES[key] = _dtypes_of(infer(func, example, {}))
     dtypes = _DTYPES[key]
@@ -39,7 +39,7 @@ def result_by_rule(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], inf
 
 _DTYPES: dict[Any, tuple[torch.dtype, ...]] = {}
 """Dtypes of results, by operation and example."""
-REMEMBERED_LIMIT = 10_000
+CACHE_LIMIT = 10_000
 
 Found = tuple[tuple[Any, ...], Sequence[Sequence[int]]]
 """The arguments of an example of one element, and the shapes of the results."""

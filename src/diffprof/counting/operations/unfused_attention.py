@@ -31,20 +31,20 @@ class UnfusedAttention:
         product = None if self.product is None else (id(self.product[0]), id(self.product[1]), *self.product[2:])
         return product, self.scores, self.masked and product is not None
 
-    def see(self, op: ExecutedOp, arguments: Sequence[Any], result: Any) -> None:
+    def observe(self, op: ExecutedOp, arguments: Sequence[Any], result: Any) -> None:
         if op.name in PRODUCTS:
             left = arguments[1] if op.name == "baddbmm" else arguments[0]
             shape = self.scores[0] if self.scores else None
             if shape is not None and left.shape[-1] == shape[-1] and left.numel() == shape.numel():
-                self._see_result(op, result)
+                self._observe_result(op, result)
                 return
             self.product, self.masked = (op, self.recorder.tally, result.shape, left.shape[-1]), False
         elif op.name == "_softmax":
-            self._see_softmax(op, _first(result))
+            self._observe_softmax(op, _first(result))
         elif self.product is not None and _first(result).numel() == self.product[2].numel():
             self.masked = True
 
-    def _see_softmax(self, op: ExecutedOp, probabilities: torch.Tensor) -> None:
+    def _observe_softmax(self, op: ExecutedOp, probabilities: torch.Tensor) -> None:
         product, self.product, self.scores = self.product, None, None
         if product is None:
             return
@@ -54,7 +54,7 @@ class UnfusedAttention:
             self.recorder.replace(self.recorder.tally, op, as_attention(op))
             self.scores = (probabilities.shape, head_size, shape[0])
 
-    def _see_result(self, op: ExecutedOp, result: torch.Tensor) -> None:
+    def _observe_result(self, op: ExecutedOp, result: torch.Tensor) -> None:
         assert self.scores is not None
         shape, head_size, products = self.scores
         self.scores = None
@@ -70,7 +70,7 @@ class UnfusedAttention:
 
 PRODUCTS = frozenset({"bmm", "baddbmm"})
 MASKING = frozenset({"add", "masked_fill", "where"})
-WATCHED = PRODUCTS | MASKING | {"_softmax"}
+ATTENTION_OPERATIONS = PRODUCTS | MASKING | {"_softmax"}
 """The operations of unfused attention."""
 
 

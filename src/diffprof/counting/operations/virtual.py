@@ -31,13 +31,13 @@ from diffprof.counting.operations.stand_in_values import (
     stand_in_word,
 )
 from diffprof.counting.operations.tensors import signature_of, tensors_in
-from diffprof.counting.operations.unfused_attention import WATCHED
+from diffprof.counting.operations.unfused_attention import ATTENTION_OPERATIONS
 from diffprof.record.executed_calls import ExecutedOp
 from diffprof.record.tensors import OperationShapes
 
 aten = torch.ops.aten
 
-REMEMBERED_LIMIT = 200_000
+CACHE_LIMIT = 200_000
 """The most operations and shapes to remember across the dry runs of a process."""
 
 
@@ -113,7 +113,7 @@ def handler_for(func: Any) -> Handler:
         return _factory
     if func._schema.is_mutable:
         return _in_place
-    return _ordinary
+    return _run_ordinary
 
 
 KNOWN_VALUE_FACTORIES = frozenset({"zeros_like", "ones_like", "full_like", "empty_like"}) | frozenset(
@@ -138,7 +138,7 @@ def run_decomposed(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
     return func._op_dk(torch._C.DispatchKey.CompositeImplicitAutograd, *args, **kwargs)
 
 
-def _ordinary(mode: VirtualMode, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _run_ordinary(mode: VirtualMode, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     tensors = tensors_in(args)
     if kwargs:
         tensors += tensors_in(tuple(kwargs.values()))
@@ -148,7 +148,7 @@ def _ordinary(mode: VirtualMode, func: Any, args: tuple[Any, ...], kwargs: dict[
     known = _INFERRED.get(key)
     if known is None:
         known = infer(func, args, kwargs, tensors)
-        if len(_INFERRED) > REMEMBERED_LIMIT:
+        if len(_INFERRED) > CACHE_LIMIT:
             _INFERRED.clear()
         _INFERRED[key] = known
     op, make = known
@@ -161,7 +161,7 @@ def _ordinary(mode: VirtualMode, func: Any, args: tuple[Any, ...], kwargs: dict[
             live.add(output)
     if op.kind == kinds.CONVOLUTION:
         recorder.note_workspace(op)
-    if op.name in WATCHED:
+    if op.name in ATTENTION_OPERATIONS:
         recorder.watch(op, args, result)
     return result
 
@@ -190,7 +190,7 @@ def _op_of(
     key = (func, signature_of((args, tensors) if depends_on is None else depends_on), signature_of(result))
     op = _REAL_OPS.get(key)
     if op is None:
-        if len(_REAL_OPS) > REMEMBERED_LIMIT:
+        if len(_REAL_OPS) > CACHE_LIMIT:
             _REAL_OPS.clear()
         op = _REAL_OPS[key] = executed_op(func, tensors, args, result)
     return op
@@ -296,7 +296,7 @@ def _copy(mode: VirtualMode, func: Any, args: tuple[Any, ...], kwargs: dict[str,
             kwargs = {**kwargs, "device": source.device}
         return _run_real(mode, func, args, kwargs, [source])
     kwargs = {name: value for name, value in kwargs.items() if name not in ("device", "pin_memory")}
-    return _ordinary(mode, func, (source if source.is_meta else as_meta(source),), kwargs)
+    return _run_ordinary(mode, func, (source if source.is_meta else as_meta(source),), kwargs)
 
 
 def _index(mode: VirtualMode, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -316,12 +316,12 @@ def _index(mode: VirtualMode, func: Any, args: tuple[Any, ...], kwargs: dict[str
             mode.recorder.mark_read([index])
             indices += index.nonzero().unbind(1)
     args = (args[0], indices, *args[2:])
-    return (_in_place if func._schema.is_mutable else _ordinary)(mode, func, args, kwargs)
+    return (_in_place if func._schema.is_mutable else _run_ordinary)(mode, func, args, kwargs)
 
 
 def _topk(mode: VirtualMode, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Give every expert an equal share of the tokens, in turn, because the choice depends on weights."""
-    result = _ordinary(mode, func, args, kwargs)
+    result = _run_ordinary(mode, func, args, kwargs)
     if not mode.is_virtual(args[0]):
         return result
     values, indices = result

@@ -18,12 +18,12 @@ from diffprof.pipelines.building.processors import processor_of
 from diffprof.pipelines.building.tokenizers import tokenizer_of
 from diffprof.pipelines.building.transformers_configs import transformers_config
 from diffprof.pipelines.building.usual_schedulers import usual_scheduler
-from diffprof.pipelines.failures import FROM_VALUES, is_own_mistake, packages_behind
+from diffprof.pipelines.failures import CONFIG_VALUE_ERRORS, is_own_mistake, missing_optional_packages
 from diffprof.pipelines.packing.published_packing import pack_as_published, packing_sentence
 from diffprof.pipelines.patching import DRY_RUN_LOCK, Patches
 from diffprof.pipelines.plans.assumed_parts import with_assumed_parts
 from diffprof.pipelines.plans.blueprint import Blueprint, PartPlan
-from diffprof.pipelines.plans.classes import Kind, is_of_the_libraries, kind_of, missing_package_error, part_class
+from diffprof.pipelines.plans.classes import Kind, is_trusted_library, kind_of, missing_package_error, part_class
 from diffprof.pipelines.plans.fitting import (
     IGNORED_KEYS,
     bypass_guard,
@@ -99,11 +99,11 @@ def _build_parts(
 def _assemble(owner: Any, parts: dict[str, Any], dtype: torch.dtype, is_virtual: bool) -> Any:
     """Create the pipeline from these parts; if its own code fails, say what to install, or what does not fit."""
     try:
-        return _put_together(owner, parts, dtype, is_virtual)
+        return _create_pipeline(owner, parts, dtype, is_virtual)
     except Exception as error:
         if _is_own_mistake(error):
             raise
-        packages = packages_behind(error)
+        packages = missing_optional_packages(error)
         if packages:
             raise missing_package_error(owner.__name__, packages) from error
         reason = error_summary(error)
@@ -152,7 +152,7 @@ def build_blocks(blocks: Any, blueprint: Blueprint, dtype: torch.dtype) -> tuple
     return pipeline, tuple(assumptions)
 
 
-def _put_together(owner: Any, parts: Mapping[str, Any], dtype: torch.dtype, is_virtual: bool) -> Any:
+def _create_pipeline(owner: Any, parts: Mapping[str, Any], dtype: torch.dtype, is_virtual: bool) -> Any:
     """Create the pipeline; models that it builds from others (AnimateDiff: UNet and adapter) must be virtual too."""
     # Decided beforehand, because trying would build a whole real model before it fails.
     makes_model = any(type(part).__name__ in MODELS_TO_MERGE for part in parts.values())
@@ -188,7 +188,7 @@ def build_component(blueprint: Blueprint, slot: str, dtype: torch.dtype) -> tupl
 def _is_own_mistake(error: Exception) -> bool:
     """Whether a line of diffprof raised the error, rather than the library that it called."""
     has_callee = error.__traceback__ is not None and error.__traceback__.tb_next is not None
-    return has_callee and is_own_mistake(error, FROM_VALUES)
+    return has_callee and is_own_mistake(error, CONFIG_VALUE_ERRORS)
 
 
 def _part(
@@ -269,7 +269,7 @@ def _may_assume_defaults(
 def _note_own_code(plan: PartPlan, owner: Any, assumptions: list[str]) -> None:
     """Note if a model names code of its repository for a class of the libraries; the libraries' class is used."""
     library = owner.__module__.split(".")[0]
-    if not is_of_the_libraries(plan.library):
+    if not is_trusted_library(plan.library):
         assumptions.append(
             f"{plan.slot}: {plan.library}.{plan.class_name} is taken as {library}' class of that name; "
             "no code of the model's repository is run"

@@ -115,16 +115,16 @@ def _composite(blueprint: Blueprint, plan: PartPlan, owner: Any, assumptions: li
     settings |= {name: parts.get(name) for name in kind.get_attributes()}
     if "chat_template" in known:
         settings["chat_template"] = template
-    processor = _put_together(kind, settings)
+    processor = _create_processor(kind, settings)
     if isinstance(tokenizer, StandInTokenizer):
         tokens = _numbers_of_tokens(blueprint, plan, processor)
         if tokens:
             settings["tokenizer"] = tokenizer.with_special_tokens(tokens)
-            processor = _put_together(kind, settings)
+            processor = _create_processor(kind, settings)
     return processor
 
 
-def _put_together(kind: Any, settings: Mapping[str, Any]) -> Any:
+def _create_processor(kind: Any, settings: Mapping[str, Any]) -> Any:
     try:
         return kind(**settings)
     except AttributeError:

@@ -25,7 +25,7 @@ from diffprof.pipelines.plans.blueprint import Blueprint, PartPlan
 from diffprof.pipelines.plans.classes import Kind, kind_of, part_class
 from diffprof.pipelines.plans.config_bounds import LONGEST_TEXT, NO_LENGTH
 from diffprof.pipelines.plans.folder import read_json
-from diffprof.record.texts import WORDS_AND_MARKS
+from diffprof.record.texts import STAND_IN_TOKENS
 
 VOCABULARY_FILES = (
     ("tokenizer.json",), ("vocab.json", "merges.txt"), ("spiece.model",), ("tokenizer.model",), ("vocab.txt",),
@@ -37,7 +37,7 @@ def tokenizer_of(blueprint: Blueprint, plan: PartPlan, assumptions: list[str]) -
     """Build the tokenizer of a slot; add the assumptions of a stand-in to `assumptions`."""
     if has_vocabulary(plan):
         return _with_template(blueprint, plan, _own_tokenizer(plan), assumptions)
-    if _is_made_of_bytes(plan):
+    if _is_byte_tokenizer(plan):
         assumptions.append(f"{plan.slot} has no configuration: the defaults of {plan.class_name} are assumed")
         return part_class(plan.library, plan.class_name)()
     facts = plan.tokenizer or tokenizer_facts(blueprint, plan)
@@ -60,9 +60,9 @@ def has_vocabulary(plan: PartPlan) -> bool:
     folder = plan.folder
     if folder is None:
         return False
-    if _is_made_of_bytes(plan):
+    if _is_byte_tokenizer(plan):
         return (folder / "tokenizer_config.json").is_file()
-    return any(all(_is_whole_file(folder / name) for name in names) for names in vocabulary_files(plan))
+    return any(all(_is_real_file(folder / name) for name in names) for names in vocabulary_files(plan))
 
 
 def vocabulary_files(plan: PartPlan) -> Sequence[tuple[str, ...]]:
@@ -73,11 +73,11 @@ def vocabulary_files(plan: PartPlan) -> Sequence[tuple[str, ...]]:
     return VOCABULARY_FILES
 
 
-def _is_made_of_bytes(plan: PartPlan) -> bool:
+def _is_byte_tokenizer(plan: PartPlan) -> bool:
     return plan.class_name.startswith("ByT5")
 
 
-def _is_whole_file(path: Path) -> bool:
+def _is_real_file(path: Path) -> bool:
     """Whether a file exists, and is not just a git-lfs pointer."""
     if not path.is_file():
         return False
@@ -164,9 +164,9 @@ class StandInTokenizer(PreTrainedTokenizer):  # type: ignore[misc]
 
     model_input_names = ["input_ids", "attention_mask"]  # noqa: RUF012  the base class declares it this way
 
-    def __init__(self, facts: TokenizerFacts, passes_for: type | None = None) -> None:
+    def __init__(self, facts: TokenizerFacts, imitated_class: type | None = None) -> None:
         self.facts = facts
-        self._passes_for = passes_for
+        self._passes_for = imitated_class
         tokens = {
             number: AddedToken(token, special=True, normalized=False) for token, number in facts.special_tokens.items()
         }
@@ -204,7 +204,7 @@ class StandInTokenizer(PreTrainedTokenizer):  # type: ignore[misc]
         return [*before, *token_ids_0, *(token_ids_1 or []), *after]
 
     def _tokenize(self, text: str, **kwargs: Any) -> list[str]:
-        return WORDS_AND_MARKS.findall(text)
+        return STAND_IN_TOKENS.findall(text)
 
     def _convert_token_to_id(self, token: str) -> int:
         """Return any id that is not of a special token; ids do not change the cost."""
@@ -258,8 +258,8 @@ def tokenizer_facts(blueprint: Blueprint, plan: PartPlan) -> TokenizerFacts:
     return TokenizerFacts(
         model_max_length=_length(config.get("model_max_length"), family.model_max_length),
         vocab_size=_vocabulary_of_encoder(blueprint, plan) or family.vocab_size,
-        prefix=_frame(family.prefix, roles, config.get("add_bos_token"), "bos_token"),
-        suffix=_frame(family.suffix, roles, config.get("add_eos_token"), "eos_token"),
+        prefix=_surrounding_tokens(family.prefix, roles, config.get("add_bos_token"), "bos_token"),
+        suffix=_surrounding_tokens(family.suffix, roles, config.get("add_eos_token"), "eos_token"),
         padding_side=str(config.get("padding_side", family.padding_side)),
         special_tokens=tokens,
         roles=roles,
@@ -302,7 +302,7 @@ def own_template(plan: PartPlan) -> str | None:
 LARGEST_TEMPLATE_BYTES = 1024 * 1024
 
 
-def _frame(usual: Sequence[str], roles: Mapping[str, str], setting: Any, role: str) -> tuple[str, ...]:
+def _surrounding_tokens(usual: Sequence[str], roles: Mapping[str, str], setting: Any, role: str) -> tuple[str, ...]:
     """Return the special tokens around a text: those of the class, unless the tokenizer's config overrides them."""
     if setting is False:
         return ()

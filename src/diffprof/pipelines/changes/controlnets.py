@@ -39,7 +39,7 @@ def add_controlnets(pipeline: Any, names: Sequence[str], dtype: torch.dtype) -> 
     try:
         # Some pipelines build a model from others (SD3.5 copies the position table), which must be virtual too.
         with Patches() as patches, virtual_weights(patches, dtype):
-            made = _maker(pipeline, nets).from_pipe(pipeline, controlnet=nets[0] if len(nets) == 1 else nets)
+            made = _pipeline_class(pipeline, nets).from_pipe(pipeline, controlnet=nets[0] if len(nets) == 1 else nets)
     except Exception as error:
         raise RequestError(
             f"diffusers has no pipeline that uses a ControlNet with {type(pipeline).__name__} ({first_line(error)})"
@@ -53,7 +53,7 @@ SUFFIXES = {"SparseControlNetModel": "SparseControlNetPipeline", "ControlNetXSAd
 """The suffix of pipelines for special classes of ControlNets; all others share one."""
 
 
-def _maker(pipeline: Any, nets: Sequence[Any]) -> Any:
+def _pipeline_class(pipeline: Any, nets: Sequence[Any]) -> Any:
     """Return the pipeline class for a ControlNet: diffusers' own lookup misses a few with the usual naming."""
     import diffusers
     from diffusers.pipelines.auto_pipeline import AUTO_TEXT2IMAGE_PIPELINES_MAPPING
@@ -95,22 +95,27 @@ def _controlnet(pipeline: Any, name: str, dtype: torch.dtype, assumptions: list[
 def _check_fit(name: str, net: Any, denoiser: Any) -> None:
     """Refuse a ControlNet for another architecture, or of other sizes."""
     owner = type(denoiser).__name__
-    known = [USUAL_DEPTHS[owner][0]] if owner in USUAL_DEPTHS else list(OF_UNETS.get(owner, ()))
+    known = [USUAL_DEPTHS[owner][0]] if owner in USUAL_DEPTHS else list(UNET_CONTROLNETS.get(owner, ()))
     if known and type(net).__name__ not in known:
         raise RequestError(f"{name} is a {type(net).__name__}, which is not a ControlNet for a {owner}")
-    for key in SAME_VALUES:
+    for key in MATCHING_KEYS:
         own, expected = net.config.get(key), denoiser.config.get(key)
         if own is not None and expected is not None and own != expected:
             raise RequestError(f"{name} is not a ControlNet for this {owner}: its {key} is {own} and not {expected}")
 
 
-OF_UNETS = {
+UNET_CONTROLNETS = {
     "UNet2DConditionModel": ("ControlNetModel", "ControlNetUnionModel", "ControlNetXSAdapter"),
     "UNetMotionModel": ("ControlNetModel", "SparseControlNetModel"),
 }
 """The classes of ControlNets for each class of UNet."""
 
-SAME_VALUES = ("cross_attention_dim", "joint_attention_dim", "projection_class_embeddings_input_dim", "encoder_hid_dim")
+MATCHING_KEYS = (
+    "cross_attention_dim",
+    "joint_attention_dim",
+    "projection_class_embeddings_input_dim",
+    "encoder_hid_dim",
+)
 """Keys of the configuration that identify the model of a ControlNet, because its inputs have these sizes."""
 
 

@@ -113,13 +113,13 @@ def with_slots(pipeline: Any, tensors: Mapping[str, torch.Tensor]) -> dict[str, 
     for slot, denoiser in _denoisers(pipeline).items():
         paths = {path for path, _ in denoiser.named_modules()}
         if all(LORA_ENDING.sub("", plain) in paths for plain in named.values()):
-            return {f"{slot}.{name}": tensor for name, tensor in _in_layout_of_peft(named, tensors).items()}
+            return {f"{slot}.{name}": tensor for name, tensor in _peft_layout(named, tensors).items()}
         if type(denoiser).__name__ == "FluxTransformer2DModel" and all(map(FLUX_PATH.match, named.values())):
-            return _in_layout_of_comfyui({named[name]: tensor for name, tensor in tensors.items()})
+            return _comfyui_layout({named[name]: tensor for name, tensor in tensors.items()})
     return dict(tensors)
 
 
-def _in_layout_of_peft(named: Mapping[str, str], tensors: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+def _peft_layout(named: Mapping[str, str], tensors: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
     """Return names that diffusers does not convert: some converters would add the slot again.
 
     A scale is multiplied into the second matrix.
@@ -141,7 +141,7 @@ def _in_layout_of_peft(named: Mapping[str, str], tensors: Mapping[str, torch.Ten
 ALPHA = ".alpha"
 
 
-def _in_layout_of_comfyui(tensors: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+def _comfyui_layout(tensors: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
     """Return the only layout with the original FLUX paths that diffusers converts; a missing scale is one."""
     found: dict[str, torch.Tensor] = {}
     for name, tensor in tensors.items():

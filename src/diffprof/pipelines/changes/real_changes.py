@@ -24,7 +24,7 @@ from diffprof.pipelines.packing.quantization import quantizable_layers
 from diffprof.record.changes import Changes
 
 PACKAGES = {"bitsandbytes": "bitsandbytes", "torchao": "torchao", "quanto": "optimum.quanto", "gguf": "gguf"}
-INSTALLED_AS = {"quanto": "optimum-quanto"}
+PACKAGE_NAMES = {"quanto": "optimum-quanto"}
 
 
 def check_packages(changes: Changes) -> None:
@@ -35,7 +35,7 @@ def check_packages(changes: Changes) -> None:
     for kind in changes.quantize.values():
         library = kind.partition(":")[0]
         if kind and not _is_installed(PACKAGES[library]):
-            package = INSTALLED_AS.get(library, library)
+            package = PACKAGE_NAMES.get(library, library)
             raise RequestError(f"{kind} needs {package} to run; install it with `pip install {package}`")
     if changes.lora:
         require_peft()

@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 
 from diffprof.pipelines.headers.header import StoredTensor, bytes_by_dtype
 
-COMPUTED_IN = ("float32", "bfloat16", "float16", "float64")
+COMPUTE_DTYPES = ("float32", "bfloat16", "float16", "float64")
 """Dtypes that layers compute in; weights of other types are unpacked or cast first."""
 
 PACKED_BY_BITSANDBYTES = re.compile(r"^(?P<weight>.+)\.quant_state\.bitsandbytes__(?P<kind>nf4|fp4)$")
-BESIDE_WEIGHTS = re.compile(
+AUXILIARY_TENSORS = re.compile(
     r"\.(absmax|quant_map|nested_absmax|nested_quant_map|quant_state\.\w+|SCB|weight_format"
     r"|scale_weight|scale_input|weight_scale|weight_scale_2|input_scale|comfy_quant)$|^scaled_fp8$|\.scaled_fp8$"
 )
@@ -32,7 +32,7 @@ class StoredWeights:
     @property
     def elements(self) -> int:
         """The number of the model's weights, without the auxiliary tensors of quantized files."""
-        return sum(tensor.elements for name, tensor in self.tensors.items() if not BESIDE_WEIGHTS.search(name))
+        return sum(tensor.elements for name, tensor in self.tensors.items() if not AUXILIARY_TENSORS.search(name))
 
     @property
     def main_dtype(self) -> str:
@@ -42,7 +42,9 @@ class StoredWeights:
     @property
     def is_packed(self) -> bool:
         """Whether loading the weights in another dtype leaves the bytes unchanged."""
-        return any(tensor.dtype not in COMPUTED_IN and not _is_plain(tensor.dtype) for tensor in self.tensors.values())
+        return any(
+            tensor.dtype not in COMPUTE_DTYPES and not _is_plain(tensor.dtype) for tensor in self.tensors.values()
+        )
 
 
 def _is_plain(dtype: str) -> bool:
@@ -79,4 +81,4 @@ def _unpacked_shape(tensor: StoredTensor, kind: str) -> tuple[int, ...]:
 def computing_dtype(stored: StoredWeights | None, otherwise: str) -> str:
     """Return the dtype that a component computes in by default: that of its weights, if layers can use it."""
     dtype = stored.main_dtype if stored is not None else ""
-    return dtype if dtype in COMPUTED_IN else otherwise
+    return dtype if dtype in COMPUTE_DTYPES else otherwise

@@ -8,14 +8,14 @@ from diffprof.errors import RequestError
 from diffprof.pipelines.components import components_of, role_of
 
 
-def compile_denoisers(pipeline: Any, way: str) -> None:
+def compile_denoisers(pipeline: Any, mode: str) -> None:
     """Pass every denoiser to `torch.compile`; torch compiles it in its first call."""
     denoisers = {slot: part for slot, part in components_of(pipeline).items() if role_of(slot, part) == "denoiser"}
     if not denoisers:
         raise RequestError(f"{type(pipeline).__name__} has no denoiser to compile; leave --compile out")
     for slot, part in denoisers.items():
         denoiser: Any = part
-        if way == "whole":
+        if mode == "whole":
             denoiser.compile()
         elif not getattr(denoiser, "_repeated_blocks", None):
             raise RequestError(

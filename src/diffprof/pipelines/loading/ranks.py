@@ -47,9 +47,9 @@ def check_ranks(preparation: Preparation) -> Rank:
     """Refuse to run with another number of processes than the request needs."""
     rank = this_rank()
     if preparation.parallel and rank.count != preparation.ranks:
-        ways = preparation.texts["parallel"]
+        modes = preparation.texts["parallel"]
         raise RequestError(
-            f"--parallel {ways} needs {preparation.ranks} processes and there {_is_or_are(rank.count)}; start it with "
+            f"--parallel {modes} needs {preparation.ranks} processes and there {_is_or_are(rank.count)}; start it with "
             f"`torchrun --nproc-per-node {preparation.ranks} -m diffprof run ...`"
         )
     return rank
@@ -110,17 +110,17 @@ def spread_denoisers(pipeline: Any, preparation: Preparation) -> None:
     if not preparation.parallel:
         return
     denoisers = {slot: part for slot, part in components_of(pipeline).items() if role_of(slot, part) == "denoiser"}
-    ways = preparation.texts["parallel"]
+    modes = preparation.texts["parallel"]
     able = {slot: part for slot, part in denoisers.items() if hasattr(part, "enable_parallelism")}
     if not able:
         raise RequestError(f"{type(pipeline).__name__} has no denoiser that diffusers can split across ranks")
     for slot, part in able.items():
         denoiser: Any = part
         try:
-            with _one_device_at_least():
+            with _at_least_one_device():
                 denoiser.enable_parallelism(config=_config(preparation))
         except Exception as error:
-            raise RequestError(f"{slot} cannot be split across ranks with {ways}: {first_line(error)}") from error
+            raise RequestError(f"{slot} cannot be split across ranks with {modes}: {first_line(error)}") from error
 
 
 def _config(preparation: Preparation) -> Any:
@@ -128,7 +128,7 @@ def _config(preparation: Preparation) -> Any:
 
     degrees = preparation.parallel
     if "tensor" not in degrees:
-        return diffusers.ContextParallelConfig(**{f"{way}_degree": degree for way, degree in degrees.items()})
+        return diffusers.ContextParallelConfig(**{f"{mode}_degree": degree for mode, degree in degrees.items()})
     owner = getattr(diffusers, "TensorParallelConfig", None)
     if owner is None:
         raise RequestError("the installed diffusers has no tensor parallelism")
@@ -136,7 +136,7 @@ def _config(preparation: Preparation) -> Any:
 
 
 @contextlib.contextmanager
-def _one_device_at_least() -> Iterator[None]:
+def _at_least_one_device() -> Iterator[None]:
     """Patch diffusers, which divides by the number of accelerators, for a machine without any."""
     if torch.accelerator.device_count():
         yield

@@ -14,8 +14,8 @@ from diffprof.pipelines.plans.folder import read_json
 
 PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl")
 VARIANTS = {torch.float16: "fp16", torch.bfloat16: "bf16"}
-WITHOUT = "measure with random weights (`diffprof run --random-weights`)"
-OTHERWISE = f"fetch it again, or {WITHOUT}"
+RANDOM_WEIGHTS_HINT = "measure with random weights (`diffprof run --random-weights`)"
+REMEDY = f"fetch it again, or {RANDOM_WEIGHTS_HINT}"
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ def weight_files(place: Path, slot: str, owner: Any, dtype: torch.dtype, variant
         files = tuple(place / name for name in shards)
         for file, tensors in zip(files, shards.values(), strict=True):
             if not file.is_file():
-                raise RequestError(f"{file} is missing, though {index.name} lists it; {OTHERWISE}")
+                raise RequestError(f"{file} is missing, though {index.name} lists it; {REMEDY}")
             _refuse_absent(file, tensors, index)
     else:
         files = (place / choice.name,)
@@ -79,16 +79,16 @@ def choose_weight_file(
     if pickle is not None:
         raise UnsafeModelError(
             f"{place} has the weights of {slot} only as a pickle ({pickle}), which can run code when it is read; "
-            f"save the model as safetensors (safe_serialization=True), or {WITHOUT}"
+            f"save the model as safetensors (safe_serialization=True), or {RANDOM_WEIGHTS_HINT}"
         )
-    raise RequestError(f"{place}/{stem}.safetensors is missing, the weights of {slot}; {OTHERWISE}")
+    raise RequestError(f"{place}/{stem}.safetensors is missing, the weights of {slot}; {REMEDY}")
 
 
 def shards_of(index: Path) -> dict[str, list[str]]:
     """Return the files that an index lists, each with its tensors."""
     listed = read_json(index).get("weight_map")
     if not isinstance(listed, Mapping) or not listed or not all(isinstance(name, str) for name in listed.values()):
-        raise RequestError(f"{index} lists no weight files; {OTHERWISE}")
+        raise RequestError(f"{index} lists no weight files; {REMEDY}")
     shards: dict[str, list[str]] = {}
     for tensor, name in listed.items():
         if Path(name).name != name or not name.endswith(".safetensors"):
@@ -117,7 +117,7 @@ def _is_of_transformers(owner: Any) -> bool:
 def _refuse_absent(file: Path, tensors: list[str], index: Path) -> None:
     absent = sorted(set(tensors) - _tensors_in(file))
     if absent:
-        raise RequestError(f"{file} has no {format_names(absent)}, though {index.name} lists it there; {OTHERWISE}")
+        raise RequestError(f"{file} has no {format_names(absent)}, though {index.name} lists it there; {REMEDY}")
 
 
 def _tensors_in(file: Path) -> set[str]:
@@ -128,7 +128,7 @@ def _tensors_in(file: Path) -> set[str]:
         with safe_open(str(file), framework="pt") as content:
             return set(content.keys())
     except (SafetensorError, OSError, ValueError) as error:
-        raise RequestError(f"{file} is damaged ({_known_damage(file) or error}); {OTHERWISE}") from None
+        raise RequestError(f"{file} is damaged ({_known_damage(file) or error}); {REMEDY}") from None
 
 
 def _known_damage(file: Path) -> str | None:

@@ -31,7 +31,7 @@ from diffprof.pipelines.loading.hub_weights import fetch_weights
 from diffprof.pipelines.loading.placement import Target, place_pipeline, target_of
 from diffprof.pipelines.loading.random_weights import random_model
 from diffprof.pipelines.loading.ranks import check_ranks, spread_denoisers
-from diffprof.pipelines.loading.weight_files import OTHERWISE, WeightFiles, check_variant, weight_files
+from diffprof.pipelines.loading.weight_files import REMEDY, WeightFiles, check_variant, weight_files
 from diffprof.pipelines.opening import OpenedPipeline, open_blueprint, torch_dtype
 from diffprof.pipelines.plans.blueprint import Blueprint, PartPlan, needed_arguments
 from diffprof.pipelines.plans.classes import Kind, kind_of, part_class
@@ -276,11 +276,11 @@ def _refuse_missing_texts(blueprint: Blueprint, folder: Path) -> None:
         kind = kind_of(part_class(plan.library, plan.class_name, plan.config))
         if kind is Kind.tokenizer and not has_vocabulary(plan):
             usual = ", ".join(" with ".join(names) for names in vocabulary_files(plan))
-            raise RequestError(f"{folder / slot} has none of the files of a tokenizer ({usual}); {OTHERWISE}")
+            raise RequestError(f"{folder / slot} has none of the files of a tokenizer ({usual}); {REMEDY}")
         if kind is Kind.processor and plan.is_missing:
-            raise RequestError(f"{folder / slot / 'preprocessor_config.json'} is missing; {OTHERWISE}")
+            raise RequestError(f"{folder / slot / 'preprocessor_config.json'} is missing; {REMEDY}")
         if kind in (Kind.scheduler, Kind.guider) and plan.is_missing:
-            raise RequestError(f"{folder / slot} has no configuration of the {kind.value}; {OTHERWISE}")
+            raise RequestError(f"{folder / slot} has no configuration of the {kind.value}; {REMEDY}")
 
 
 def _model_maker(

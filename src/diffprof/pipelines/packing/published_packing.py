@@ -10,7 +10,7 @@ import torch
 from diffprof.pipelines.packing.quantization import plan_quantization
 
 KEY = "quantization_config"
-LEFT_AS_THEY_ARE = ("llm_int8_skip_modules", "modules_to_not_convert")
+SKIPPED_MODULE_KEYS = ("llm_int8_skip_modules", "modules_to_not_convert")
 
 TORCHAO_KINDS = {
     "int4_weight_only": "int4", "int4wo": "int4", "int4weightonlyconfig": "int4",
@@ -67,7 +67,7 @@ def pack_as_published(slot: str, model: torch.nn.Module, config: Mapping[str, An
     kind = published_packing(config)
     if kind is None:
         return
-    left = [name for key in LEFT_AS_THEY_ARE for name in config[KEY].get(key) or () if isinstance(name, str)]
+    left = [name for key in SKIPPED_MODULE_KEYS for name in config[KEY].get(key) or () if isinstance(name, str)]
     plan_quantization(slot, model, kind, left)
 
 

@@ -10,7 +10,7 @@ import torch
 
 from diffprof.errors import RequestError
 from diffprof.pipelines.headers.header import StoredTensor
-from diffprof.pipelines.headers.stored_weights import BESIDE_WEIGHTS, StoredWeights
+from diffprof.pipelines.headers.stored_weights import AUXILIARY_TENSORS, StoredWeights
 
 FALLBACK = "v1"
 """The type that diffusers assumes for everything unknown."""
@@ -64,8 +64,8 @@ def check_fit(slot: str, model: Any, stored: StoredWeights, must_fit: bool = Tru
     parameters = sum(weight.numel() for weight in model.parameters())
     if stored.elements in (weights, parameters):
         return []
-    plain = {name: tensor for name, tensor in stored.tensors.items() if not BESIDE_WEIGHTS.search(name)}
-    found = _in_layout_of(model, plain, expected)
+    plain = {name: tensor for name, tensor in stored.tensors.items() if not AUXILIARY_TENSORS.search(name)}
+    found = _diffusers_layout(model, plain, expected)
     wrong = [name for name, shape in expected.items() if name in found and found[name] != shape]
     missing = [name for name in expected if name not in found]
     if found and not wrong and not missing:
@@ -77,7 +77,7 @@ def check_fit(slot: str, model: Any, stored: StoredWeights, must_fit: bool = Tru
     raise MisfitError(sentence, slot, tuple(found))
 
 
-def _in_layout_of(
+def _diffusers_layout(
     model: Any, tensors: Mapping[str, StoredTensor], expected: Mapping[str, tuple[int, ...]]
 ) -> dict[str, tuple[int, ...]]:
     """Return the shapes by diffusers' names: unchanged, or as its converter renames them."""

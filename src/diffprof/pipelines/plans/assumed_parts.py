@@ -66,8 +66,10 @@ def _known_part(blueprint: Blueprint, plan: PartPlan) -> tuple[Entry, Mapping[st
         if other is None or other.class_name != plan.class_name:
             continue
         theirs = _denoisers(entry.components)
-        demanded, offered = ({slot: demand_of(part, keys) for slot, part in parts.items()} for parts in (own, theirs))
-        if own and demanded == offered and (degree := similarity_of(own, theirs)) >= LEAST_LIKENESS:
+        demanded, offered = (
+            {slot: input_demands(part, keys) for slot, part in parts.items()} for parts in (own, theirs)
+        )
+        if own and demanded == offered and (degree := similarity_of(own, theirs)) >= MIN_SIMILARITY:
             found.append(((entry.pipeline == blueprint.pipeline, degree), entry, other.config))
     if not found:
         return None
@@ -83,7 +85,7 @@ def _denoisers(parts: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def demand_of(part: Any, keys: tuple[str, ...] | None) -> tuple[str, dict[str, Any]]:
+def input_demands(part: Any, keys: tuple[str, ...] | None) -> tuple[str, dict[str, Any]]:
     """Return the class of a denoiser and the values that determine its inputs, with defaults for missing ones."""
     values = _whole_config(part)
     demanded = {
@@ -120,7 +122,7 @@ def similarity_of(own: Mapping[str, Any], theirs: Mapping[str, Any]) -> float:
     return same / (same + different) if same + different else 1.0
 
 
-LEAST_LIKENESS = 0.5
+MIN_SIMILARITY = 0.5
 """Below this, a denoiser is a different model that happens to take the same inputs."""
 
 
@@ -156,7 +158,7 @@ def _fitting_sizes(blueprint: Blueprint, plan: PartPlan) -> dict[str, Any]:
 
 def _demanded_widths(blueprint: Blueprint) -> Iterator[tuple[str, int]]:
     for part in _denoisers(blueprint.parts).values():
-        for name, value in demand_of(part, None)[1].items():
+        for name, value in input_demands(part, None)[1].items():
             first = value[0] if isinstance(value, list) and value else value
             if type(first) is int and first > 0:
                 yield name, first

@@ -35,7 +35,7 @@ def pipeline_class(name: str) -> Any:
     """Return a pipeline class of diffusers by name."""
     import diffusers
 
-    name = name if hasattr(diffusers, name) else name.removeprefix(OTHER_FRAMEWORK)
+    name = name if hasattr(diffusers, name) else name.removeprefix(FLAX_PREFIX)
     owner = _attribute(diffusers, name)
     if is_placeholder(owner):
         raise missing_package_error(name, missing_packages(owner))
@@ -47,13 +47,13 @@ def pipeline_class(name: str) -> Any:
     return owner
 
 
-NAMES_OF_REPOSITORIES = {
+REPOSITORY_CLASS_NAMES = {
     "HunyuanVideoTransformer3DModelPacked": "HunyuanVideoFramepackTransformer3DModel",
     "AllegroAutoencoderKL3D": "AutoencoderKLAllegro",
 }
 """Models that were published with their own code before diffusers had them under another name."""
 
-OTHER_FRAMEWORK = "Flax"
+FLAX_PREFIX = "Flax"
 """The prefix of class names for JAX."""
 
 OLD_NAMES = {
@@ -72,11 +72,11 @@ def part_class(library: str, class_name: str, config: Mapping[str, Any] | None =
     """
     if re.match(r"(transformers\.models|diffusers\.(models|pipelines|schedulers))\.", library):
         library = library.split(".")[0]  # some models name the module of the class
-    class_name = NAMES_OF_REPOSITORIES.get(class_name, class_name)
+    class_name = REPOSITORY_CLASS_NAMES.get(class_name, class_name)
     owner = _find(library, class_name, config or {})
-    if owner is None and class_name.startswith(OTHER_FRAMEWORK):
-        owner = _find(library, class_name.removeprefix(OTHER_FRAMEWORK), config or {})
-    if owner is None and not is_of_the_libraries(library):
+    if owner is None and class_name.startswith(FLAX_PREFIX):
+        owner = _find(library, class_name.removeprefix(FLAX_PREFIX), config or {})
+    if owner is None and not is_trusted_library(library):
         raise UnsafeModelError(
             f"the model asks for {library}.{class_name}; diffprof only builds classes of diffusers and transformers"
         )
@@ -99,7 +99,7 @@ def _can_be_built(owner: Any) -> bool:
     return is_placeholder(owner) or getattr(owner, "config_class", None) is not None or hasattr(owner, "from_config")
 
 
-def is_of_the_libraries(library: str) -> bool:
+def is_trusted_library(library: str) -> bool:
     """Whether classes may be taken from a library that a model names."""
     return library in ("diffusers", "transformers") or is_pipeline_package(library)
 
@@ -196,20 +196,20 @@ def _find(library: str, class_name: str, config: Mapping[str, Any]) -> Any:
     """Find the class in the named library, else in either of the two libraries."""
     import diffusers
 
-    owner = _in_transformers(class_name, config) if library == "transformers" else None
+    owner = _find_in_transformers(class_name, config) if library == "transformers" else None
     if owner is not None:
         return owner
     if library != "diffusers" and is_pipeline_package(library):
-        owner = _in_pipeline_package(library, class_name)
+        owner = _find_in_pipeline_package(library, class_name)
     if owner is None:
-        owner = _remap(_attribute(diffusers, class_name) or _in_pipeline_package("", class_name), config)
+        owner = _remap(_attribute(diffusers, class_name) or _find_in_pipeline_package("", class_name), config)
     if owner is not None and owner in (getattr(diffusers, "AutoModel", None), diffusers.ModelMixin):
         own_name = config.get("_class_name")
         owner = _attribute(diffusers, own_name) if isinstance(own_name, str) else None
     if owner is None and library not in ("diffusers", "transformers"):
-        owner = _in_transformers(class_name, config)
+        owner = _find_in_transformers(class_name, config)
     # The modules of the libraries have more than components; a name alone is not enough to build it.
-    return owner if is_of_the_libraries(library) or _is_component(owner) else None
+    return owner if is_trusted_library(library) or _is_component(owner) else None
 
 
 def _is_component(owner: Any) -> bool:
@@ -222,7 +222,7 @@ def _is_component(owner: Any) -> bool:
     return True
 
 
-def _in_transformers(class_name: str, config: Mapping[str, Any]) -> Any:
+def _find_in_transformers(class_name: str, config: Mapping[str, Any]) -> Any:
     import transformers
 
     owner = _attribute(transformers, class_name) or _attribute(transformers, OLD_NAMES.get(class_name, class_name))
@@ -231,7 +231,7 @@ def _in_transformers(class_name: str, config: Mapping[str, Any]) -> Any:
     if is_placeholder(owner) and class_name.endswith("ImageProcessorFast"):
         owner = _attribute(transformers, class_name.removesuffix("Fast"))
     if owner is None:
-        owner = _in_models_of_transformers(class_name)
+        owner = _find_unexported_transformer(class_name)
     if getattr(owner, "__name__", "").endswith("PreTrainedModel"):
         # The base of all models, or of those of a type: modular pipelines name it as a hint.
         return _model_of_auto_class(transformers.AutoModel._model_mapping, config) or owner
@@ -283,7 +283,7 @@ def _import_class(module: str, class_name: str) -> Any:
 
 
 @cache
-def _in_models_of_transformers(class_name: str) -> Any:
+def _find_unexported_transformer(class_name: str) -> Any:
     """Find a model that transformers does not export, such as the encoder of an encoder-decoder model."""
     import transformers
 
@@ -298,7 +298,7 @@ def _in_models_of_transformers(class_name: str) -> Any:
 
 
 @cache
-def _in_pipeline_package(library: str, class_name: str) -> Any:
+def _find_in_pipeline_package(library: str, class_name: str) -> Any:
     """Find a model that diffusers does not export, in the sources of its pipelines, and import it from there."""
     import diffusers
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from diffprof.errors import RequestError
 
-DEEPEST = 64
+MAX_DEPTH = 64
 """The maximum nesting of objects and lists. The deepest published configuration has 6 levels."""
 LONGEST_NAME = 200
 """The longest name of a component, a library or a class, because each becomes part of a path."""
@@ -40,8 +40,8 @@ def check_values(values: Any, where: object) -> None:
     while stack:
         key, value, depth = stack.pop()
         seen += 1
-        if depth > DEEPEST:
-            raise RequestError(f"{where} is nested more than {DEEPEST} deep, which no configuration is; correct it")
+        if depth > MAX_DEPTH:
+            raise RequestError(f"{where} is nested more than {MAX_DEPTH} deep, which no configuration is; correct it")
         if seen > MOST_ITEMS:
             raise RequestError(
                 f"{where} holds more than {MOST_ITEMS:,} values, which no configuration does; correct it"

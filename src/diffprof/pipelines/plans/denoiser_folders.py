@@ -6,9 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from diffprof.catalogue import Entry, entries
-from diffprof.pipelines.plans.assumed_parts import CHANNELS, DENOISERS, LEAST_LIKENESS, demand_of, similarity_of
+from diffprof.pipelines.plans.assumed_parts import CHANNELS, DENOISERS, MIN_SIMILARITY, input_demands, similarity_of
 from diffprof.pipelines.plans.blueprint import Blueprint, PartPlan, from_entry
-from diffprof.pipelines.plans.classes import NAMES_OF_REPOSITORIES
+from diffprof.pipelines.plans.classes import REPOSITORY_CLASS_NAMES
 from diffprof.pipelines.plans.folder import read_json
 from diffprof.record.folder_files import check_files
 
@@ -22,20 +22,20 @@ def from_denoiser_folder(folder: Path, name: str) -> Blueprint | None:
         return None
     config = read_json(place / "config.json")
     named = str(config.get("_class_name"))
-    class_name = NAMES_OF_REPOSITORIES.get(named, named)
+    class_name = REPOSITORY_CLASS_NAMES.get(named, named)
     found: list[tuple[float, Entry, PartPlan]] = []
     for entry in entries():
         for slot in (*DENOISERS, MOTION):
             part = entry.components.get(slot)
             if part is not None and part.class_name == class_name:
                 plan = PartPlan(slot, part.library, part.class_name, config, folder=place)
-                if all(demand_of(plan, keys) == demand_of(part, keys) for keys in (None, CHANNELS)):
+                if all(input_demands(plan, keys) == input_demands(part, keys) for keys in (None, CHANNELS)):
                     found.append((similarity_of({slot: plan}, {slot: part}), entry, plan))
     if not found:
         return None
     # Of models with the same denoiser, the one with the fewest other networks, such as ControlNets.
     degree, entry, plan = max(found, key=lambda candidate: (candidate[0], -_networks(candidate[1])))
-    if degree < LEAST_LIKENESS:
+    if degree < MIN_SIMILARITY:
         return None
     whole = from_entry(entry)
     sentence = f"{name} is a {class_name} and no pipeline: it is counted with the other components of {entry.name}"

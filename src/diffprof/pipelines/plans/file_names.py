@@ -20,11 +20,11 @@ def most_likely_entry(entries: Sequence[Entry], file: Path, inferred: str | None
     `inferred` is the repository from which diffusers' loader would take the configuration.
     """
     words = Counter(WORD.findall(file.stem.lower()))
-    known = hub_ids_of_the_loader()
+    known = loader_hub_ids()
     return min(
         entries,
         key=lambda entry: (
-            _mismatch_of_name(entry, words),
+            _name_mismatch(entry, words),
             inferred is None or inferred.lower() not in map(str.lower, entry.names),
             not known & set(map(str.lower, entry.names)),
             not entry.task.startswith("text-to-"),  # it needs no input but a prompt
@@ -34,7 +34,7 @@ def most_likely_entry(entries: Sequence[Entry], file: Path, inferred: str | None
     )
 
 
-def _mismatch_of_name(entry: Entry, words: Counter[str]) -> tuple[int, int, int]:
+def _name_mismatch(entry: Entry, words: Counter[str]) -> tuple[int, int, int]:
     """Return how badly a file's name matches a model: by letters, then by common words, then by missing words."""
     found = [(0, 0, 0)]
     for name in entry.names:
@@ -45,7 +45,7 @@ def _mismatch_of_name(entry: Entry, words: Counter[str]) -> tuple[int, int, int]
     return min(found)
 
 
-def hub_ids_of_the_loader() -> set[str]:
+def loader_hub_ids() -> set[str]:
     """Return the repositories from which diffusers' single-file loader takes configurations, in lower case."""
     from diffusers.loaders import single_file_utils as loader
 

@@ -32,7 +32,7 @@ IGNORED_KEYS = (
 NEEDED_SLOTS = ("text_encoder", "transformer", "unet", "prior", "decoder", "vae", "movq", "vqgan")
 """Components with most of the cost of a call: some pipelines can be created without them, but not called."""
 
-PIPELINES_OF_PARTS = {("StableDiffusionXLPipeline", "ChatGLMModel"): "KolorsPipeline"}
+PIPELINES_BY_COMPONENT = {("StableDiffusionXLPipeline", "ChatGLMModel"): "KolorsPipeline"}
 """Pipelines that were published before diffusers had a class for them, by their class and a component."""
 
 EXPORTERS = ("optimum",)
@@ -46,7 +46,7 @@ def fitting_pipeline(blueprint: Blueprint, assumptions: list[str]) -> Any:
     """Return the class of the pipeline, or, as an assumption, the one that its components belong to."""
     name = blueprint.pipeline
     for plan in blueprint.parts.values():
-        other = PIPELINES_OF_PARTS.get((name, plan.class_name))
+        other = PIPELINES_BY_COMPONENT.get((name, plan.class_name))
         if other is not None:
             assumptions.append(f"{plan.slot} is a {plan.class_name}: {other} takes the place of {name}")
             return pipeline_class(other)
@@ -132,14 +132,14 @@ def is_known_class(plan: PartPlan) -> bool:
 
 def with_current_class(pipeline: str, plan: PartPlan, assumptions: list[str]) -> PartPlan:
     """Return the plan of a component with the class that the pipeline's code now needs."""
-    name = CLASSES_OF_TODAY.get((pipeline, plan.class_name))
+    name = CURRENT_CLASSES.get((pipeline, plan.class_name))
     if name is None:
         return with_library_class(plan, assumptions)
     assumptions.append(f"{plan.slot} is a {name}, as {pipeline} needs it today, and not a {plan.class_name}")
     return replace(plan, class_name=name)
 
 
-CLASSES_OF_TODAY = {("AudioLDM2Pipeline", "GPT2Model"): "GPT2LMHeadModel"}
+CURRENT_CLASSES = {("AudioLDM2Pipeline", "GPT2Model"): "GPT2LMHeadModel"}
 """By pipeline and component class: the class with methods that transformers once gave to all models."""
 
 

@@ -16,7 +16,7 @@ from diffprof.pipelines.plans.config_bounds import MOST_ITEMS, check_name, check
 from diffprof.pipelines.plans.modular_entries import (
     FetchPart,
     ModularEntry,
-    check_is_inside,
+    check_inside_folder,
     is_modular_entry,
     known_part,
     modular_entry,
@@ -178,7 +178,7 @@ def _part(folder: Path, slot: str, library: str, class_name: str, place: Path | 
     """Return the plan of a component; `place` is the folder of its files, if it is not that of its name."""
     for name in (slot, library, class_name):
         check_name(name, folder / INDEX)
-    check_is_inside(slot)
+    check_inside_folder(slot)
     place = place or folder / slot
     config = _config(place, class_name)
     if config is None and not place.is_dir():

@@ -53,7 +53,7 @@ def modular_entry(slot: str, value: Any) -> ModularEntry | None:
         _text(place.get("pretrained_model_name_or_path")) or _text(place.get("repo")),
     )
     subfolder = _text(remote) or slot
-    check_is_inside(subfolder)
+    check_inside_folder(subfolder)
     return ModularEntry(
         slot=slot,
         library=named[0],
@@ -65,7 +65,7 @@ def modular_entry(slot: str, value: Any) -> ModularEntry | None:
     )
 
 
-def check_is_inside(name: str) -> None:
+def check_inside_folder(name: str) -> None:
     """Refuse the name of a component that leads out of its folder."""
     if Path(name).name != name or name in ("", ".", ".."):
         raise UnsafeModelError(f"model_index.json names a component outside of its folder: {name!r}")
@@ -77,12 +77,12 @@ def known_part(entry: ModularEntry) -> PartPlan | None:
     if model is None or entry.repository not in model.names:
         return None
     part = from_entry(model).parts.get(entry.remote_folder or entry.slot)
-    if part is None or (part.class_name != entry.class_name and not OF_TEXTS_AND_IMAGES.search(entry.class_name)):
+    if part is None or (part.class_name != entry.class_name and not PREPROCESSOR_CLASS.search(entry.class_name)):
         return None
     return replace(part, slot=entry.slot)
 
 
-OF_TEXTS_AND_IMAGES = re.compile(r"(Tokenizer(Fast)?|Processor(Fast)?|Extractor)$")
+PREPROCESSOR_CLASS = re.compile(r"(Tokenizer(Fast)?|Processor(Fast)?|Extractor)$")
 """Classes with several names: fast, slow and Auto classes."""
 
 

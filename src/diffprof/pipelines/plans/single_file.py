@@ -43,8 +43,16 @@ PREFIXES = (
 
 TEXT_NAMES = ("text_model.", "encoder.block.", "shared.", "model.layers.", "token_embd.")
 VAE_CLASSES = ("Autoencoder", "AsymmetricAutoencoder", "VQ", "PaellaVQ")
-NO_MODELS = ("Scheduler", "Tokenizer", "TokenizerFast", "Processor", "FeatureExtractor", "Guidance", "SafetyChecker")
-LEFT_OUT = "safety_checker"
+NON_MODEL_ENDINGS = (
+    "Scheduler",
+    "Tokenizer",
+    "TokenizerFast",
+    "Processor",
+    "FeatureExtractor",
+    "Guidance",
+    "SafetyChecker",
+)
+NOT_LOADED = "safety_checker"
 """Diffusers does not load one from a single file."""
 
 
@@ -60,9 +68,11 @@ def from_file(file: Path, name: str, config: str | None, open_model: OpenModel) 
         blueprint, found = from_folder(folder, str(folder)), f"as the {slot} of {folder}"
     else:
         blueprint, found = _identify(file, header, groups, open_model)
-    parts = {name: plan for name, plan in blueprint.parts.items() if name != LEFT_OUT}
+    parts = {name: plan for name, plan in blueprint.parts.items() if name != NOT_LOADED}
     stored = {slot: stored_weights(header.tensors)} if slot is not None else _assign(groups, parts, file)
-    absent = [name for name, plan in parts.items() if name not in stored and not plan.class_name.endswith(NO_MODELS)]
+    absent = [
+        name for name, plan in parts.items() if name not in stored and not plan.class_name.endswith(NON_MODEL_ENDINGS)
+    ]
     assumptions = [f"{file.name} was opened {found}"]
     if config is None and slot is None:
         for name, entry in _other_origins(stored, parts).items():
@@ -111,11 +121,11 @@ def _groups(tensors: Mapping[str, StoredTensor]) -> list[_Group]:
     if not any(kind == DENOISER for _, kind in found):
         # `vae.` and the like next to a model without a prefix: only published by LTX and Mochi.
         alone = found.pop(("", UNUSED), {})
-        found[("", _kind_alone(alone))] = alone
+        found[("", _kind_without_prefix(alone))] = alone
     return [_Group(kind, stored_weights(group)) for (_, kind), group in found.items() if kind != UNUSED and group]
 
 
-def _kind_alone(tensors: Mapping[str, StoredTensor]) -> str:
+def _kind_without_prefix(tensors: Mapping[str, StoredTensor]) -> str:
     """Return the kind of a model whose names have no prefix."""
     if any(name.startswith("decoder.") for name in tensors) and any(name.startswith("encoder.") for name in tensors):
         return VAE
@@ -141,14 +151,14 @@ def _identify(file: Path, header: WeightHeader, groups: list[_Group], open_model
     main = max(groups, key=lambda group: (group.kind == DENOISER, group.weights.elements))
     elements = main.weights.elements - _tied_elements(main.weights)
     inferred = infer_architecture(header.tensors)
-    same = [entry for entry in _published_entries() if _part_with(entry, elements)]
+    same = [entry for entry in _published_entries() if _has_part_with(entry, elements)]
     if same:
         chosen = most_likely_entry(same, file, None if inferred is None else inferred.hub_id)
         others = f", as {_count(len(same) - 1, 'other')} of the catalogue" if len(same) > 1 else ""
         return open_model(chosen.name), f"as {chosen.name}, which has exactly its {elements:,} weights{others}"
     if inferred is None:
         raise RequestError(_unknown(file, header, elements))
-    near = [entry for entry in _published_entries() if _has_nearly(entry, inferred.hub_id, elements)]
+    near = [entry for entry in _published_entries() if _has_similar_denoiser(entry, inferred.hub_id, elements)]
     model = most_likely_entry(near, file, inferred.hub_id).name if near else inferred.hub_id
     try:
         return open_model(model), f"as {inferred.kind}, the type that diffusers sees in it"
@@ -166,16 +176,16 @@ def _tied_elements(weights: StoredWeights) -> int:
     return both[0].elements if len(both) > 1 and both[0].shape == both[1].shape else 0
 
 
-def _part_with(entry: Entry, elements: int) -> bool:
+def _has_part_with(entry: Entry, elements: int) -> bool:
     """Whether a part of the entry has that many weights; a file may also contain its buffers."""
     return any(
         part.parameters and elements in (part.parameters, part.parameters + part.buffers)
         for slot, part in entry.components.items()
-        if slot != LEFT_OUT
+        if slot != NOT_LOADED
     )
 
 
-def _has_nearly(entry: Entry, hub_id: str, elements: int) -> bool:
+def _has_similar_denoiser(entry: Entry, hub_id: str, elements: int) -> bool:
     """Whether a model has another one's denoiser, with about as many weights as a file: one may have an extra norm."""
     known = catalogue.find(hub_id)
     classes = {part.class_name for part in known.components.values()} if known else set()
@@ -186,12 +196,12 @@ def _has_nearly(entry: Entry, hub_id: str, elements: int) -> bool:
 
 
 def _refuse_adapters(file: Path, header: WeightHeader) -> None:
-    for marks, sentence in NO_MODEL.items():
+    for marks, sentence in OTHER_FILES.items():
         if any(mark in name for name in header.tensors for mark in marks):
             raise RequestError(f"{file} {sentence.format(file=file)}")
 
 
-NO_MODEL: Mapping[tuple[str, ...], str] = {
+OTHER_FILES: Mapping[tuple[str, ...], str] = {
     ("lora_A.", "lora_B.", "lora_up.", "lora_down.", ".hada_w1_a", ".lokr_w1"):
         "is a LoRA, not a model; profile the model with --lora {file}",
     ("ip_adapter.", "image_proj."):
@@ -229,7 +239,7 @@ def _assign(groups: list[_Group], parts: Mapping[str, PartPlan], file: Path) -> 
         if slots:
             elements = group.weights.elements
             nearest = min(
-                slots, key=lambda slot: (abs((parts[slot].parameters or 0) - elements), not _is_named(slot, file))
+                slots, key=lambda slot: (abs((parts[slot].parameters or 0) - elements), not _is_mentioned(slot, file))
             )
             stored[nearest] = group.weights
     if not stored:
@@ -237,7 +247,7 @@ def _assign(groups: list[_Group], parts: Mapping[str, PartPlan], file: Path) -> 
     return stored
 
 
-def _is_named(slot: str, file: Path) -> bool:
+def _is_mentioned(slot: str, file: Path) -> bool:
     """Whether the name of a file mentions one of two equal denoisers: Wan 2.2 has one for each end of the noise."""
     return slot.endswith("_2") and re.search(r"low[\W_]?noise", file.name, re.IGNORECASE) is not None
 
@@ -265,7 +275,7 @@ def _is_near(parameters: int | None, elements: int) -> bool:
 
 
 def _slots_for(group: _Group, parts: Mapping[str, PartPlan], is_alone: bool) -> list[str]:
-    models = {slot: plan for slot, plan in parts.items() if not plan.class_name.endswith(NO_MODELS)}
+    models = {slot: plan for slot, plan in parts.items() if not plan.class_name.endswith(NON_MODEL_ENDINGS)}
     if group.kind not in (DENOISER, VAE, TEXT):
         return [slot for slot in models if slot == group.kind]
     kinds = {slot: _kind(plan) for slot, plan in models.items()}

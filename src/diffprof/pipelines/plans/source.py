@@ -54,11 +54,13 @@ def _lone_component(folder: Path, name: str, dtype: str | None) -> Blueprint | N
     if is_model_folder(folder):
         return None
     return (
-        _pipeline_around(folder, name, dtype) or from_denoiser_folder(folder, name) or from_adapter_folder(folder, name)
+        _enclosing_pipeline(folder, name, dtype)
+        or from_denoiser_folder(folder, name)
+        or from_adapter_folder(folder, name)
     )
 
 
-def _pipeline_around(folder: Path, name: str, dtype: str | None) -> Blueprint | None:
+def _enclosing_pipeline(folder: Path, name: str, dtype: str | None) -> Blueprint | None:
     """Return the plan of the pipeline that a component's folder belongs to."""
     parent = folder.absolute().parent
     if not is_model_folder(parent):

@@ -13,8 +13,8 @@ from diffprof.record.history import rows
 from diffprof.record.history.documents import unpack
 from diffprof.record.history.filters import KINDS
 from diffprof.record.history.records import RepairResult
-from diffprof.record.history.row_checks import is_moment
-from diffprof.record.history.schema import has_work_of_others
+from diffprof.record.history.row_checks import is_timestamp
+from diffprof.record.history.schema import has_foreign_code
 from diffprof.record.history.store import Store
 from diffprof.record.history.summary import summary
 from diffprof.record.profile import Profile
@@ -55,7 +55,7 @@ def _open(path: Path) -> Iterator[sqlite3.Connection]:
     with contextlib.closing(sqlite3.connect(address, uri=True, isolation_level=None)) as connection:
         connection.text_factory = lambda text: text.decode("utf-8", "replace")
         try:
-            is_safe = not has_work_of_others(connection)
+            is_safe = not has_foreign_code(connection)
         except SQLITE_FAILURES as error:
             raise FileFormatError(f"Nothing of {path} can be read as a history ({error}).") from error
         if not is_safe:
@@ -93,7 +93,7 @@ def _copy(old: sqlite3.Connection, new: sqlite3.Connection, numbers: Sequence[in
             lost.append(number)
             continue
         created_at, kind = _first(old, "SELECT created_at, kind FROM runs NOT INDEXED WHERE id = ?", number) or ("", "")
-        if is_moment(created_at):
+        if is_timestamp(created_at):
             moment = created_at
         else:
             redated.append(number)

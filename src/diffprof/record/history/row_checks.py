@@ -41,10 +41,10 @@ def kept_run(row: Sequence[Any]) -> KeptRun | None:
 
 def is_whole(values: Mapping[str, Any]) -> bool:
     """Whether each column has a valid value."""
-    return all(_fits(name, value) for name, value in values.items()) and is_moment(values["created_at"])
+    return all(_fits(name, value) for name, value in values.items()) and is_timestamp(values["created_at"])
 
 
-def is_moment(value: Any) -> bool:
+def is_timestamp(value: Any) -> bool:
     """Whether it is a time as the history writes it."""
     try:
         return isinstance(value, str) and datetime.fromisoformat(value.replace("Z", "+00:00")).tzinfo is not None

@@ -12,7 +12,7 @@ APPLICATION_ID = 0x64707266
 
 # `runs` has the columns to search by; the large profiles are in `documents`. Indexes that end in created_at answer "the
 # newest of these" without sorting. `runs_by_series` covers all that a trend reads.
-_FIRST = """
+_FIRST_TABLES = """
 CREATE TABLE runs (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     created_at TEXT NOT NULL,
@@ -67,7 +67,7 @@ CREATE INDEX runs_by_series
 
 def _create_tables(connection: sqlite3.Connection) -> None:
     # Not executescript, which would end the surrounding transaction.
-    for statement in _FIRST.split(";"):
+    for statement in _FIRST_TABLES.split(";"):
         connection.execute(statement)
 
 
@@ -97,7 +97,7 @@ def tables_in(connection: sqlite3.Connection) -> int:
     return int(connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0])
 
 
-def has_work_of_others(connection: sqlite3.Connection) -> bool:
+def has_foreign_code(connection: sqlite3.Connection) -> bool:
     """Whether the file has views, triggers or virtual tables, which would execute foreign code."""
     sql = "SELECT count(*) FROM sqlite_master WHERE type IN ('view', 'trigger') OR sql LIKE 'CREATE VIRTUAL%'"
     return bool(connection.execute(sql).fetchone()[0])

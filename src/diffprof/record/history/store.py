@@ -109,9 +109,7 @@ class Store:
         with _transaction(connection, "DEFERRED"):
             tables, application = schema.tables_in(connection), schema.application_of(connection)
             version, known = schema.version_of(connection), len(schema.MIGRATIONS)
-            is_ours = not schema.has_work_of_others(connection) and (
-                version > known or schema.has_our_tables(connection)
-            )
+            is_ours = not schema.has_foreign_code(connection) and (version > known or schema.has_our_tables(connection))
         if application != schema.APPLICATION_ID and (tables or application or version):
             raise FileFormatError(f"{self.path} is the SQLite file of another program; {_ELSEWHERE}.")
         if version > known:
@@ -158,7 +156,7 @@ class Store:
             except sqlite3.DatabaseError as error:
                 # All but one of its subclasses are errors in a statement, unless the file is damaged.
                 is_of_file = type(error) in (sqlite3.DatabaseError, sqlite3.OperationalError)
-                if not is_of_file and self._is_whole():
+                if not is_of_file and self._is_intact():
                     raise
                 if not _is_busy(error) or time.monotonic() >= deadline:
                     raise self._explain(error) from error
@@ -187,7 +185,7 @@ class Store:
     def _damage(self, reason: str) -> FileFormatError:
         return FileFormatError(f"The history {self.path} is damaged ({reason}); {_REPAIR}.")
 
-    def _is_whole(self) -> bool:
+    def _is_intact(self) -> bool:
         """Whether SQLite finds no damage."""
         try:
             with contextlib.closing(self._connect("ro")) as connection:

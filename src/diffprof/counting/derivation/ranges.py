@@ -33,7 +33,7 @@ BASE_IMAGES = 3
 class Reach(Enum):
     """The reach of a law, besides steps; each takes several times as long to derive as the one before."""
 
-    usual_size = "usual size"
+    default_size = "default size"
     """Only the default size."""
     sizes = "sizes"
     everything = "everything"
