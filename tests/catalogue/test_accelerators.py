@@ -9,6 +9,7 @@ import pytest
 
 from diffprof.catalogue.accelerators import (
     DTYPES,
+    MAKERS,
     Accelerator,
     accelerators,
     accelerators_with,
@@ -273,6 +274,15 @@ def test_a_file_of_ones_own_needs_only_what_every_accelerator_has(tmp_path: Path
     assert own.peak_flops_per_second == {"float16": 100e12}
     assert own.memory_bytes == 24 * GIB
     assert (own.multiprocessors, own.l2_cache_bytes, own.board_power_watts, own.host_link) == (None, None, None, None)
+
+
+def test_makers_and_architectures_are_known_in_any_spelling(tmp_path: Path) -> None:
+    text = OWN.replace('"Me"', '"nvidia"').replace('"own"', '"Ada"')
+    (own,) = read_accelerators(write(tmp_path, text))
+    assert (own.maker, own.architecture) == ("NVIDIA", "ada")
+    (other,) = read_accelerators(write(tmp_path, OWN))
+    assert other.maker == "Me"
+    assert {entry.maker for entry in accelerators()} == set(MAKERS)
 
 
 def test_the_file_that_the_documentation_shows_is_read(tmp_path: Path) -> None:

@@ -147,6 +147,9 @@ _FIELDS = {
     **{dtype: dtype for dtype in DTYPES},
 }
 
+MAKERS = ("NVIDIA", "AMD", "Intel")
+"""Those of the catalogue; a file may name any other."""
+
 ALL = "all"
 """The name for all accelerators, in options that take several."""
 SHORT_NAME = re.compile(r"[a-z0-9]+(?:[.-][a-z0-9]+)*")
@@ -177,8 +180,8 @@ def _read_entry(values: Any, where: str) -> Accelerator:
         name=name,
         aliases=table.texts("aliases"),
         reported_names=table.texts("reported_names"),
-        maker=table.text("maker"),
-        architecture=table.text("architecture"),
+        maker=_read_maker(table),
+        architecture=table.text("architecture").lower(),
         multiprocessors=table.take("multiprocessors", int, None),
         memory_bytes=round(table.number("memory_gib") * GIB),
         bandwidth_bytes_per_second=table.number("bandwidth_gb_per_second") * GIGA,
@@ -193,6 +196,12 @@ def _read_entry(values: Any, where: str) -> Accelerator:
     )
     table.finish()
     return entry
+
+
+def _read_maker(table: StrictTable) -> str:
+    """The maker; rules that hold for one of the known makers hold in any spelling of its name."""
+    maker = table.text("maker")
+    return next((known for known in MAKERS if known.casefold() == maker.casefold()), maker)
 
 
 def _read_measured(table: StrictTable) -> dict[str, float]:
