@@ -6,7 +6,15 @@ from dataclasses import replace
 
 import pytest
 
-from diffprof.advice.views.fit_tables import answer_block, changes_block, fit_blocks, host_block, stages_block, verdict
+from diffprof.advice.views.fit_tables import (
+    answer_block,
+    changes_block,
+    fit_blocks,
+    host_block,
+    stages_block,
+    too_large_tensors,
+    verdict,
+)
 from diffprof.record.fit import Fit
 from tests.advice.views.answers import FIT, GIB
 
@@ -36,6 +44,18 @@ def test_the_answer_says_where_the_peak_is() -> None:
     _, peak, where = answer_block(FIT).lines
     assert peak == "peak: 8.00 GiB allocated, 9.00 GiB reserved, 10.00 GiB as nvidia-smi shows it"
     assert where == "where: decoding, in vae.decoder.conv"
+
+
+def test_where_tensors_alone_are_too_large_a_smaller_request_is_named() -> None:
+    load, decode = FIT.stages
+    large = replace(FIT, changes=(), stages=(load, replace(decode, activation_bytes=7 * GIB, kept_bytes=2 * GIB)))
+    assert too_large_tensors(large) == [
+        "no offload or quantization is enough: the tensors while decoding alone take 9.00 GiB; "
+        "choose a smaller size, or fewer images or frames"
+    ]
+    assert answer_block(large).lines[-1] == too_large_tensors(large)[0]
+    for other in (FIT, replace(FIT, changes=()), replace(large, fits=True), replace(large, usable_bytes=9 * GIB)):
+        assert not too_large_tensors(other)
 
 
 def test_each_stage_has_its_parts() -> None:

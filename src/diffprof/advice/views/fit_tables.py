@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from diffprof.advice.views.request_words import request_lines, run_lines
 from diffprof.record.fit import Change, Fit, StageMemory
 from diffprof.render import numbers
@@ -36,6 +38,7 @@ def answer_block(fit: Fit) -> Block:
         verdict(fit),
         f"peak: {peak_words(fit)}",
         f"where: {STAGE_NAMES[peak.stage]}" + (f", in {where}" if where else ""),
+        *too_large_tensors(fit),
     ]
     return Block(f"{fit.model}: memory of one generation", lines)
 
@@ -66,6 +69,21 @@ def verdict(fit: Fit) -> str:
         return f"does not fit: the host lacks {missing} of {numbers.gibibytes(fit.host.peak_bytes)}"
     missing = numbers.gibibytes(max(0, peak.device_bytes - fit.usable_bytes))
     return f"does not fit on {device}: {missing} more than the usable {usable}"
+
+
+def too_large_tensors(fit: Fit) -> list[str]:
+    """A sentence if no change fits because tensors alone, which only another request makes smaller, are too large."""
+    most = max(fit.stages, key=_tensor_bytes, default=None)
+    if fit.fits is not False or fit.changes or most is None or _tensor_bytes(most) <= (fit.usable_bytes or math.inf):
+        return []
+    return [
+        f"no offload or quantization is enough: the tensors {WHEN[most.stage]} alone take "
+        f"{numbers.gibibytes(_tensor_bytes(most))}; choose a smaller size, or fewer images or frames"
+    ]
+
+
+def _tensor_bytes(stage: StageMemory) -> int:
+    return stage.activation_bytes + stage.kept_bytes
 
 
 def stages_block(fit: Fit) -> Block:
