@@ -9,11 +9,11 @@ import pytest
 from diffprof.advice.alternatives import (
     Alternative,
     Plan,
+    computation_alternatives,
     find_media,
+    request_alternatives,
     siblings,
-    ways_to_ask,
-    ways_to_compute,
-    ways_to_keep_weights,
+    weight_alternatives,
 )
 from diffprof.catalogue import Entry, entries, find
 from diffprof.catalogue.accelerators import find_accelerator
@@ -49,32 +49,32 @@ def test_what_excludes_each_other_is_not_put_together_in_either_order() -> None:
 
 
 def test_an_alternative_changes_the_request() -> None:
-    (fewer,) = [one for one in ways_to_ask(PROFILE, REQUEST) if one.name == "18 steps"]
+    (fewer,) = [one for one in request_alternatives(PROFILE, REQUEST) if one.name == "18 steps"]
     plan = NOTHING.add(fewer)
     assert plan is not None and plan.request.arguments["num_inference_steps"] == 18
 
 
 def test_what_is_done_already_is_no_alternative() -> None:
-    names = {one.name for one in ways_to_ask(PROFILE, REQUEST)}
-    tiled = {one.name for one in ways_to_ask(PROFILE, Request("sd-2.1-base", enable=("vae_tiling",)))}
+    names = {one.name for one in request_alternatives(PROFILE, REQUEST)}
+    tiled = {one.name for one in request_alternatives(PROFILE, Request("sd-2.1-base", enable=("vae_tiling",)))}
     assert names - tiled == {"vae tiling"}
-    assert not list(ways_to_compute(PROFILE, RunSettings(compiled=True)))
-    assert [one.name for one in ways_to_compute(PROFILE, RunSettings(attention="math", compiled=True))] == [
+    assert not list(computation_alternatives(PROFILE, RunSettings(compiled=True)))
+    assert [one.name for one in computation_alternatives(PROFILE, RunSettings(attention="math", compiled=True))] == [
         "fused attention"
     ]
 
 
 def test_weights_can_be_kept_elsewhere_unless_they_are() -> None:
     card = find_accelerator("l4")
-    names = [one.name for one in ways_to_keep_weights(PROFILE, RunSettings(), card)]
+    names = [one.name for one in weight_alternatives(PROFILE, RunSettings(), card)]
     assert {"offload model", "layerwise fp8", "quantize unet=nf4"} <= set(names)
-    away = [one.name for one in ways_to_keep_weights(PROFILE, RunSettings(offload="model"), card)]
+    away = [one.name for one in weight_alternatives(PROFILE, RunSettings(offload="model"), card)]
     assert not any(name.startswith("offload") for name in away)
 
 
 def test_products_in_eight_bits_are_offered_where_matrix_cores_have_them() -> None:
     has, lacks = (
-        [one.name for one in ways_to_keep_weights(PROFILE, RunSettings(), find_accelerator(name))]
+        [one.name for one in weight_alternatives(PROFILE, RunSettings(), find_accelerator(name))]
         for name in ("h100-sxm", "v100-sxm2-32gb")
     )
     assert any("products in fp8" in name for name in has)

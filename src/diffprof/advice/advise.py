@@ -8,7 +8,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from diffprof.advice.alternatives import Alternative, Plan, siblings, ways_to_ask, ways_to_compute, ways_to_keep_weights
+from diffprof.advice.alternatives import (
+    Alternative,
+    Plan,
+    computation_alternatives,
+    request_alternatives,
+    siblings,
+    weight_alternatives,
+)
 from diffprof.advice.dtypes import dtype_on
 from diffprof.advice.evaluating import CLOSE, NEAR, POINTLESS, Evaluated, Evaluator
 from diffprof.advice.sizes import parse_memory
@@ -95,13 +102,13 @@ def advise_source(source: Source, request: AdviceRequest) -> Advice:
 def _search(evaluator: Evaluator, base: Plan, source: Source) -> Iterator[Evaluated]:
     """Evaluate all plans that may be worthwhile: combinations of storage, computation and request alternatives."""
     profile = source.profile
-    keeping = list(ways_to_keep_weights(profile, base.settings, evaluator.accelerator))
-    computing = list(ways_to_compute(profile, base.settings))
-    asking = list(ways_to_ask(profile, base.request))
-    others = [part for part in asking if not part.group.startswith("vae_")]
-    possible = [plan for plan in _combine(base, keeping, 2) if evaluator.can_fit(plan)]
-    small = evaluator.promising(possible, computing)
-    tiling = [part for part in asking if part.group.startswith("vae_")]
+    weights = list(weight_alternatives(profile, base.settings, evaluator.accelerator))
+    computation = list(computation_alternatives(profile, base.settings))
+    requests = list(request_alternatives(profile, base.request))
+    others = [part for part in requests if not part.group.startswith("vae_")]
+    possible = [plan for plan in _combine(base, weights, 2) if evaluator.can_fit(plan)]
+    small = evaluator.promising(possible, computation)
+    tiling = [part for part in requests if part.group.startswith("vae_")]
     for plan in (*small, *_tile_plans(evaluator, base, small, tiling)):
         found = evaluator.evaluate(plan)
         if found is None:
@@ -109,7 +116,7 @@ def _search(evaluator: Evaluator, base: Plan, source: Source) -> Iterator[Evalua
         if plan.parts:
             yield found
         if found.fits:
-            yield from _quicker_plans(evaluator, plan, computing, others)
+            yield from _quicker_plans(evaluator, plan, computation, others)
     for part in siblings(profile, base.request):
         sibling = Plan((part,), part.rewrite(base.request) if part.rewrite else base.request, base.settings)
         if base.settings.offload == "none" and not evaluator.has_room_for_weights(sibling):
@@ -117,7 +124,7 @@ def _search(evaluator: Evaluator, base: Plan, source: Source) -> Iterator[Evalua
         found = evaluator.evaluate(sibling)
         if found is not None:
             yield found
-            compiled = [other for other in computing if other.group == "compile"]
+            compiled = [other for other in computation if other.group == "compile"]
             yield from _quicker_plans(evaluator, sibling, compiled, ())
 
 
@@ -140,16 +147,16 @@ def _tile_plans(
 
 
 def _quicker_plans(
-    evaluator: Evaluator, plan: Plan, computing: Sequence[Alternative], asking: Sequence[Alternative]
+    evaluator: Evaluator, plan: Plan, computation: Sequence[Alternative], requests: Sequence[Alternative]
 ) -> Iterator[Evaluated]:
     """Evaluate the plan combined with alternatives that could make it faster."""
-    for faster in _combine(plan, computing, 3):
+    for faster in _combine(plan, computation, 3):
         alone = evaluator.evaluate(faster)
         if alone is None:
             continue
         if len(faster.parts) > len(plan.parts):
             yield alone
-        for part in asking:
+        for part in requests:
             other = faster.add(part)
             if other is None or (part.group == "batch" and evaluator.is_outdone(other, alone)):
                 continue
@@ -234,7 +241,7 @@ def _spread_over_risks(ranked: Sequence[Evaluated]) -> list[Evaluated]:
     distinct: list[Evaluated] = []
     for one in ranked:
         is_outdone = any(_is_clearly_better(other, one) for other in ranked)
-        if not is_outdone and not any(_is_alike(other, one) for other in distinct):
+        if not is_outdone and not any(_is_similar(other, one) for other in distinct):
             distinct.append(one)
     shared = [one for one in distinct if one.settings.devices > 1][:MOST_SHARED]
     single = [one for one in distinct if one.settings.devices == 1]
@@ -247,7 +254,7 @@ def _spread_over_risks(ranked: Sequence[Evaluated]) -> list[Evaluated]:
 MOST_SHARED = 2
 
 
-def _is_alike(better: Evaluated, other: Evaluated) -> bool:
+def _is_similar(better: Evaluated, other: Evaluated) -> bool:
     """Whether a better-ranked plan of no higher risk has about the same time and memory."""
     slower, larger = _ratios(better, other)
     return (slower <= CLOSE and larger <= NEAR) or (slower <= NEAR and larger <= CLOSE)

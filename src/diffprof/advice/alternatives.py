@@ -64,7 +64,7 @@ class Plan:
         return Plan((*self.parts, part), request, settings)
 
 
-def ways_to_keep_weights(profile: Profile, settings: RunSettings, accelerator: Accelerator) -> Iterator[Alternative]:
+def weight_alternatives(profile: Profile, settings: RunSettings, accelerator: Accelerator) -> Iterator[Alternative]:
     """Alternatives that reduce device memory without another count: offload, and quantized weights."""
     for step in packed_denoisers(profile, settings):
         if step.name == "layerwise fp8":
@@ -117,7 +117,7 @@ def _is_placed_nowhere(settings: RunSettings) -> bool:
     return settings.devices == 1 and not settings.drop_text_encoders
 
 
-def ways_to_compute(profile: Profile, settings: RunSettings) -> Iterator[Alternative]:
+def computation_alternatives(profile: Profile, settings: RunSettings) -> Iterator[Alternative]:
     """Alternatives that change the computation without another count."""
     if settings.attention == "math":
         yield Alternative("fused attention", "attention", NO_RISK, {"attention": "sdpa"})
@@ -149,7 +149,7 @@ MOST_SIBLINGS = 3
 SIZE_ARGUMENTS = ("height", "width", "num_frames", "num_images_per_prompt")
 
 
-def ways_to_ask(profile: Profile, request: Request) -> Iterator[Alternative]:
+def request_alternatives(profile: Profile, request: Request) -> Iterator[Alternative]:
     """Alternatives that change the request, and need another count."""
     yield from _fewer_steps(profile)
     if profile.request.pipeline in GUIDED_UNTIL and not request.changes and _is_guided(profile):

@@ -113,8 +113,8 @@ class Evaluator:
 
     def _evaluate(self, plan: Plan) -> Evaluated | None:
         without_tiles = self._without_tiles(plan)
-        alike = self._alike(plan)
-        profile = alike if without_tiles is not None else self.source.variant(plan.request)
+        similar = self._similar_in_memory(plan)
+        profile = similar if without_tiles is not None else self.source.variant(plan.request)
         if profile is None:
             return None
         try:
@@ -127,7 +127,7 @@ class Evaluator:
         time = self._time(profile, settings)
         if without_tiles is not None:
             time = self._add_tiles(time, without_tiles, settings)
-        outcome = self._tiled_outcome(plan, alike or profile, settings) or self._outcome(alike or profile, settings)
+        outcome = self._tiled_outcome(plan, similar or profile, settings) or self._outcome(similar or profile, settings)
         return Evaluated(plan, profile, settings, time, outcome, _results(profile))
 
     def _found(self) -> Iterator[Evaluated]:
@@ -218,7 +218,7 @@ class Evaluator:
             energy_joules=None if None in energies else energies[0] + energies[1] - energies[2],  # type: ignore[operator]
         )
 
-    def _alike(self, plan: Plan) -> Profile | None:
+    def _similar_in_memory(self, plan: Plan) -> Profile | None:
         """The profile without alternatives that do not change memory, such as fewer steps."""
         request = self.source.request
         for part in plan.parts:

@@ -76,16 +76,7 @@ def fit_profile(profile: Profile, request: FitRequest | None = None, source: Sou
     _check_memory(profile, device)
     known = KnownCalls()
     outcome = outcome_of(profile, request.settings, device, request.ram_bytes, known)
-    changes: tuple[Change, ...] = ()
-    if outcome.fits is False and request.with_changes:
-        changes = changes_that_fit(
-            source or replace(source_of_profile(profile), count=_count_nothing),
-            request.settings,
-            accelerator,
-            lambda other, settings: _attempt(other, settings, device, request.ram_bytes, known),
-            NeededMemory(outcome.stages, device.capacity_bytes),
-            _device_words(request),
-        )
+    changes = _changes(profile, request, source, device, outcome, known) if outcome.fits is False else ()
     return Fit(
         model=profile.request.model,
         peak=outcome.peak,
@@ -101,6 +92,27 @@ def fit_profile(profile: Profile, request: FitRequest | None = None, source: Sou
         ram_bytes=request.ram_bytes,
         request=profile.request,
         execution=execution_of(profile),
+    )
+
+
+def _changes(
+    profile: Profile,
+    request: FitRequest,
+    source: Source | None,
+    device: DeviceMemory,
+    outcome: Outcome,
+    known: KnownCalls,
+) -> tuple[Change, ...]:
+    """The changes with which it fits, if the request asks for them."""
+    if not request.with_changes:
+        return ()
+    return changes_that_fit(
+        source or replace(source_of_profile(profile), count=_count_nothing),
+        request.settings,
+        _accelerator(request),
+        lambda other, settings: _attempt(other, settings, device, request.ram_bytes, known),
+        NeededMemory(outcome.stages, device.capacity_bytes),
+        _device_words(request),
     )
 
 
