@@ -20,7 +20,7 @@ from tests.sample_profiles import stable_diffusion
 from tests.traces.trace_builder import two_denoising_steps
 
 HEAVY = {"torch", "diffusers", "transformers", "accelerate", "huggingface_hub", "safetensors"}
-MOST_BYTES = 25_000_000
+MAX_BYTES = 25_000_000
 SENTENCE = 'install them with `pip install "diffprof[torch]"`.'
 
 COMMANDS_IN_TURN = """
@@ -116,7 +116,7 @@ def test_the_wheel_holds_the_package_its_data_and_their_licences_and_nothing_els
     licences = {name.rpartition("/")[2] for name in names if ".dist-info/licenses/" in name}
     assert licences == {"LICENSE", "NOTICE"}
     assert "License-Expression: Apache-2.0" in metadata
-    assert wheel.stat().st_size < MOST_BYTES
+    assert wheel.stat().st_size < MAX_BYTES
 
 
 def test_every_file_of_the_package_is_in_the_wheel(wheel: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from diffprof.app.downloads import MOST_RESULTS, Downloads
+from diffprof.app.downloads import MAX_RESULTS, Downloads
 from tests.sample_profiles import everything_measured, stable_diffusion
 
 
@@ -27,7 +27,7 @@ def test_links_lead_to_files_until_they_are_too_old() -> None:
     assert file is not None
     assert file.content.startswith('{"format":')
     assert downloads.file(first[1], "exe") is None
-    for _ in range(MOST_RESULTS):
+    for _ in range(MAX_RESULTS):
         downloads.links([profile], ["one"])
     assert downloads.file(first[1], "json") is None
 

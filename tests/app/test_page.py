@@ -14,7 +14,7 @@ from playwright.sync_api import expect
 
 import diffprof
 from diffprof.app.downloads import Downloads
-from diffprof.app.layout import MOST_WAITING, REST_SECONDS, build_page
+from diffprof.app.layout import MAX_WAITING, REST_SECONDS, build_page
 from diffprof.app.server import POLICY
 from diffprof.app.setup import Setup
 from tests.app.conftest import OpenPage, Visitor, served
@@ -166,7 +166,7 @@ def test_gradio_keeps_nothing_of_what_visitors_do(address: str) -> None:
 
 def test_the_queue_is_bounded_and_does_no_work_of_its_own(address: str) -> None:
     queue = build_page(Setup(), Downloads())._queue
-    assert queue.max_size == MOST_WAITING
+    assert queue.max_size == MAX_WAITING
     assert queue.sleep_when_free == REST_SECONDS
     assert "self.sleep_when_free" in inspect.getsource(queue.start_processing)
     requests_between_sums = queue.ANAYLTICS_CACHE_FREQUENCY

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from diffprof.app.uploads import KEPT_SECONDS, LARGEST_MESSAGE, LARGEST_REQUEST, MOST_KEPT, UploadLimit
+from diffprof.app.uploads import KEPT_SECONDS, LARGEST_MESSAGE, LARGEST_REQUEST, MAX_KEPT, UploadLimit
 
 UPLOAD = "/gradio_api/upload"
 JOIN = "/gradio_api/queue/join"
@@ -35,8 +35,8 @@ def test_all_uploads_together_are_bounded_until_the_earlier_ones_are_removed() -
     clock = [0.0]
     limit = UploadLimit(now=lambda: clock[0])
     whole = {"content-length": str(LARGEST_REQUEST)}
-    answers = [limit.refusal("POST", UPLOAD, whole) for _ in range(MOST_KEPT // LARGEST_REQUEST + 1)]
-    assert [bool(answer) for answer in answers] == [False] * (MOST_KEPT // LARGEST_REQUEST) + [True]
+    answers = [limit.refusal("POST", UPLOAD, whole) for _ in range(MAX_KEPT // LARGEST_REQUEST + 1)]
+    assert [bool(answer) for answer in answers] == [False] * (MAX_KEPT // LARGEST_REQUEST) + [True]
     assert answers[-1] is not None
     assert answers[-1][0] == 429
     assert limit.refusal("POST", JOIN, {"content-length": "100"}) is None

@@ -47,11 +47,11 @@ def classes(entry: Entry) -> tuple[object, ...]:
 
 OF_OTHER_CLASSES = list({classes(entry): entry for entry in reversed(ENTRIES)}.values())
 """One of all that run the same code: a second SDXL shows nothing that the first did not show."""
-MOST_PARAMETERS = 10**10
+MAX_PARAMETERS = 10**10
 
 
 def is_small(entry: Entry) -> bool:
-    return sum(part.parameters or 0 for part in entry.components.values()) < MOST_PARAMETERS
+    return sum(part.parameters or 0 for part in entry.components.values()) < MAX_PARAMETERS
 
 
 COUNTED = [entry for entry in OF_OTHER_CLASSES if is_small(entry) and entry.name not in models_with_laws()]

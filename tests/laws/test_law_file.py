@@ -10,7 +10,7 @@ from diffprof import catalogue
 from diffprof.errors import FileFormatError
 from diffprof.laws.law_file import ENDING, FOLDER, models_with_laws, packaged_law, read_law, reasons
 
-MOST_BYTES = 8 * 1024 * 1024
+MAX_BYTES = 8 * 1024 * 1024
 
 
 def test_laws_are_of_models_in_the_catalogue_and_small() -> None:
@@ -18,7 +18,7 @@ def test_laws_are_of_models_in_the_catalogue_and_small() -> None:
     assert models_with_laws()
     assert {*models_with_laws(), *reasons()} <= names
     assert not {*models_with_laws()} & {*reasons()}
-    assert sum(path.stat().st_size for path in FOLDER.rglob("*")) <= MOST_BYTES
+    assert sum(path.stat().st_size for path in FOLDER.rglob("*")) <= MAX_BYTES
 
 
 def test_every_law_reads_and_says_what_it_is_of() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from diffprof.errors import FileFormatError
 from diffprof.record import bounded_json
-from diffprof.record.bounded_json import MOST_VALUES, parse_json
+from diffprof.record.bounded_json import MAX_VALUES, parse_json
 from diffprof.record.files import load
 from diffprof.record.history.documents import unpack
 
@@ -29,7 +29,7 @@ def test_more_values_than_a_file_may_hold_are_refused_before_they_are_made(
         parse_json(text, 7)
 
 
-BOMB = gzip.compress(b"[" + b"[]," * (MOST_VALUES // 2) + b"1]", 1)
+BOMB = gzip.compress(b"[" + b"[]," * (MAX_VALUES // 2) + b"1]", 1)
 """A hundred kilobytes, which would be 0.6 GB of lists."""
 
 

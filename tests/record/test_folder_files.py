@@ -64,7 +64,7 @@ def test_links_that_lead_nowhere_and_folders_are_no_files(tmp_path: Path) -> Non
 
 
 def test_the_folder_of_everything_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(folder_files, "MOST_FILES", 2)
+    monkeypatch.setattr(folder_files, "MAX_FILES", 2)
     for number in range(3):
         (tmp_path / str(number)).touch()
     with pytest.raises(RequestError, match="has more than 2 files"):

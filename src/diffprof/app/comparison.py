@@ -15,7 +15,7 @@ from diffprof.record.files import load
 from diffprof.record.profile import Profile
 from diffprof.record.progress import Activity, Progress, ProgressEvent
 
-MOST_COMPARED = 12
+MAX_COMPARED = 12
 
 
 def compare_sources(
@@ -24,8 +24,8 @@ def compare_sources(
     """Count the models, load the uploads, and compare them."""
     if len(models) + len(uploads) < 2:
         raise RequestError("Choose at least two models, or upload saved profiles.")
-    if len(models) + len(uploads) > MOST_COMPARED:
-        raise RequestError(f"At most {MOST_COMPARED} can be compared at once, not {len(models) + len(uploads)}.")
+    if len(models) + len(uploads) > MAX_COMPARED:
+        raise RequestError(f"At most {MAX_COMPARED} can be compared at once, not {len(models) + len(uploads)}.")
 
     def count(model: str, changes: Mapping[str, Any]) -> Profile:
         progress(ProgressEvent(Activity.counting, model_title(model), changes=changes))

@@ -13,9 +13,9 @@ from diffprof.comparison import compare
 from diffprof.record.profile import Profile
 from diffprof.render.report.markup import Markup, element
 
-MOST_RESULTS = 200
+MAX_RESULTS = 200
 """How many results keep their links; the oldest are dropped first."""
-MOST_PAGES = 20
+MAX_PAGES = 20
 PAGE = "page"
 """The last part of an address that is shown in the page instead of downloaded."""
 
@@ -42,7 +42,7 @@ class Downloads:
         token = secrets.token_urlsafe(24)
         with self._lock:
             self._pages[token] = html
-            while len(self._pages) > MOST_PAGES:
+            while len(self._pages) > MAX_PAGES:
                 del self._pages[next(iter(self._pages))]
         return f"files/{token}/{PAGE}"
 
@@ -56,7 +56,7 @@ class Downloads:
         token = secrets.token_urlsafe(24)
         with self._lock:
             self._results[token] = (tuple(profiles), tuple(names))
-            while len(self._results) > MOST_RESULTS:
+            while len(self._results) > MAX_RESULTS:
                 del self._results[next(iter(self._results))]
         links = [
             element("a", format_.label, href=f"files/{token}/{ending}", download=True, class_="download")

@@ -12,10 +12,10 @@ from diffprof.errors import FileFormatError, RequestError
 from diffprof.render import numbers
 from diffprof.render.report.markup import element
 from diffprof.render.report.page import Page, paragraph
-from diffprof.render.report.pictures import MOST_BYTES, embedded_image
+from diffprof.render.report.pictures import MAX_BYTES, embedded_image
 from diffprof.version import __version__
 
-MOST_FILES = 12
+MAX_FILES = 12
 PICTURES = (".png", ".jpg", ".jpeg", ".webp")
 SNAPSHOTS = (".pickle", ".pkl")
 ENDINGS = (".json", ".gz", *PICTURES, *SNAPSHOTS)
@@ -29,8 +29,8 @@ def page_of_files(paths: Sequence[str]) -> str:
     files = [Path(path) for path in paths]
     if not files:
         raise RequestError("Drop a file, or choose one.")
-    if len(files) > MOST_FILES:
-        raise RequestError(f"At most {MOST_FILES} files can be opened at once, not {len(files)}.")
+    if len(files) > MAX_FILES:
+        raise RequestError(f"At most {MAX_FILES} files can be opened at once, not {len(files)}.")
     if all(file.suffix.lower() in PICTURES for file in files):
         return _pictures(files)
     if any(file.suffix.lower() in SNAPSHOTS for file in files):
@@ -80,7 +80,7 @@ def _pictures(files: Sequence[Path]) -> str:
 
     page = Page(", ".join(file.name for file in files))
     differences = [image_difference(files[0], file) for file in files[1:]]
-    figures = [embedded_image(file.name, file, MOST_BYTES // len(files)) for file in files]
+    figures = [embedded_image(file.name, file, MAX_BYTES // len(files)) for file in files]
     lines = [paragraph(f"{file.name}: {_distance(one)}") for file, one in zip(files[1:], differences, strict=True)]
     page.add("Pictures", element("div", *figures, class_="pictures"))
     page.add(f"How far from {files[0].name}", *lines)

@@ -9,7 +9,7 @@ from diffprof.app.downloads import Downloads
 from diffprof.app.session import Session
 from diffprof.app.setup import Setup
 
-MOST_WAITING = 100
+MAX_WAITING = 100
 REST_SECONDS = 0.02
 """How long Gradio rests when it finds no work. By itself it looks a thousand times a second, a twelfth of a core."""
 
@@ -43,6 +43,6 @@ def build_page(setup: Setup, downloads: Downloads) -> Any:
             with gradio.Tab("History", id="history") as tab:
                 HistoryTab(context, tab)
     # The queue is bounded, and no request bypasses it.
-    blocks.queue(max_size=MOST_WAITING, api_open=False)
+    blocks.queue(max_size=MAX_WAITING, api_open=False)
     blocks._queue.sleep_when_free = REST_SECONDS
     return blocks

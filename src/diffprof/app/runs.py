@@ -12,7 +12,7 @@ from diffprof.errors import RequestError
 from diffprof.record.history import Filters, History, KeptRun
 from diffprof.record.profile import Profile
 
-MOST_LISTED = 200
+MAX_LISTED = 200
 """How many kept runs are listed; a search finds the others."""
 SESSION, KEPT = "session", "kept"
 
@@ -49,7 +49,7 @@ def search_runs(session: Session, setup: Setup, text: str, kind: str | None) -> 
         return RunList([_history_row(run) for run in mine], (), 0)
     filters = Filters(text=words or None, kind=kind)
     store = history()
-    return RunList([_history_row(run) for run in mine], store.find(filters, limit=MOST_LISTED), store.count(filters))
+    return RunList([_history_row(run) for run in mine], store.find(filters, limit=MAX_LISTED), store.count(filters))
 
 
 def run_key(place: str, run: KeptRun) -> str:

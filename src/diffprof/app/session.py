@@ -9,7 +9,7 @@ from typing import Any
 
 from diffprof.record.profile import Profile
 
-MOST_RUNS = 50
+MAX_RUNS = 50
 """How many runs a session remembers. The oldest counts are dropped first, as every move of a slider adds one."""
 
 
@@ -73,6 +73,6 @@ class Session:
         self._run_count += 1
         run = SessionRun(self._run_count, kind, datetime.now(timezone.utc), profile, picture)
         self.runs = [*self.runs, run]
-        if len(self.runs) > MOST_RUNS:
+        if len(self.runs) > MAX_RUNS:
             self.runs.remove(next((old for old in self.runs if old.kind == "profile"), self.runs[0]))
         return run

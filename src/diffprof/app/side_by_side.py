@@ -18,7 +18,7 @@ from diffprof.render import numbers
 from diffprof.render.headline import headline
 from diffprof.render.report.markup import Markup, element
 
-MOST_MODELS = 5
+MAX_MODELS = 5
 HEADINGS = ("model", "time", "memory", "", "each step", "MACs", "parameters")
 """Predictions come first: a phone shows little more."""
 

@@ -12,7 +12,7 @@ LARGEST_REQUEST = 4 * LARGEST_UPLOAD
 """Maximum bytes of one upload request, which can have many files."""
 LARGEST_MESSAGE = 8 << 20
 """Maximum bytes of any other request, such as the values of the page's fields."""
-MOST_KEPT = 16 * LARGEST_REQUEST
+MAX_KEPT = 16 * LARGEST_REQUEST
 """Maximum bytes of all uploads on disk."""
 KEPT_SECONDS = 2 * 3600
 """After this time an upload is gone: every hour, Gradio removes those that are older than an hour."""
@@ -44,7 +44,7 @@ class UploadLimit:
     def _count(self, length: int) -> tuple[int, str] | None:
         while self._kept and self._kept[0][0] < self._now() - KEPT_SECONDS:
             self._kept.popleft()
-        if sum(size for _, size in self._kept) + length > MOST_KEPT:
+        if sum(size for _, size in self._kept) + length > MAX_KEPT:
             return 429, "Too many files were uploaded; try again in an hour, when the earlier ones are removed."
         self._kept.append((self._now(), length))
         return None

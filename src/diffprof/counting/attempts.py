@@ -19,7 +19,7 @@ from diffprof.pipelines.stand_ins import OPTIONAL_INPUTS, NoStandInError, stand_
 from diffprof.pipelines.switches import enable_feature, has_feature
 from diffprof.record.progress import Progress
 
-MOST_ATTEMPTS = 16
+MAX_ATTEMPTS = 16
 TILING, TRUTH = "vae_tiling", "truth"
 
 
@@ -79,7 +79,7 @@ class _Search:
         self.furthest: tuple[tuple[tuple[int, ...], bool], PipelineError] | None = None
 
     def next_attempt(self) -> _Attempt | None:
-        while self.queue and len(self.tried) < MOST_ATTEMPTS:
+        while self.queue and len(self.tried) < MAX_ATTEMPTS:
             attempt = _Attempt(self.queue.pop(0), self.needs)
             if attempt not in self.tried:
                 self.tried.add(attempt)

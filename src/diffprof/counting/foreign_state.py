@@ -21,9 +21,9 @@ from diffprof.counting.foreign_code import functions_in, is_foreign, is_foreign_
 from diffprof.counting.known_layers import known_layer
 
 CONTAINERS = (dict, OrderedDict, defaultdict, list, set, deque, WeakKeyDictionary, WeakValueDictionary)
-MOST_VISITED = 20_000
+MAX_VISITED = 20_000
 """The maximum number of objects to follow."""
-MOST_KEPT_VALUES = 1 << 16
+MAX_KEPT_VALUES = 1 << 16
 """Larger tensors are assumed to be read only."""
 ABSENT = object()
 EMPTY_CELL = object()
@@ -126,7 +126,7 @@ class ForeignState:
                 continue
             if isinstance(value, HARMLESS):
                 continue
-            if len(self._visited) >= MOST_VISITED:
+            if len(self._visited) >= MAX_VISITED:
                 return  # leftovers are checked afterwards
             self._visited[id(value)] = value
             pending += self._reachable_values(value)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy
 import torch
 
-from diffprof.counting.foreign_state import MOST_KEPT_VALUES, ForeignState
+from diffprof.counting.foreign_state import MAX_KEPT_VALUES, ForeignState
 from diffprof.pipelines.components import holds_components
 
 
@@ -97,7 +97,7 @@ class _Memory:
 
     def remember_tensor(self, tensor: torch.Tensor) -> None:
         """Remember the values of counters and statistics, which code may change; large tables are only read."""
-        if not tensor.is_meta and tensor.numel() <= MOST_KEPT_VALUES and not tensor.is_inference():
+        if not tensor.is_meta and tensor.numel() <= MAX_KEPT_VALUES and not tensor.is_inference():
             # Not on the tensor's own device: GPU memory belongs to the program, and may be full.
             values = tensor.detach().to("cpu", copy=True)
             self._tensors.setdefault(id(tensor), (tensor, tensor._version, values))

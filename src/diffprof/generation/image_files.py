@@ -20,7 +20,7 @@ from PIL import Image, ImageDraw, ImageFont
 from diffprof.errors import DiffprofError, OutputError, first_line
 
 LINE_HEIGHT = 13
-MOST_LINES = 3
+MAX_LINES = 3
 """Maximum lines of a label."""
 GAP = 8
 LARGEST_ON_SHEET = 512
@@ -243,7 +243,7 @@ def _wrap_label(label: str, width: int, font: Any) -> list[str]:
             lines.append(word)
         else:
             lines[-1] = longer
-    return [_truncate(line, width, font) for line in lines[:MOST_LINES]]
+    return [_truncate(line, width, font) for line in lines[:MAX_LINES]]
 
 
 def _truncate(text: str, width: int, font: Any) -> str:

@@ -39,7 +39,7 @@ class EventSequence:
         return order
 
 
-MOST_REMEMBERED = 3
+MAX_REMEMBERED = 3
 """The number of costs to keep: advice evaluates a size, several images of it, and then the size again."""
 
 
@@ -61,7 +61,7 @@ class CostStructure:
         """Return the cost for these values of the variables; a recent one is reused."""
         cost = self._latest.get(values)
         if cost is None:
-            if len(self._latest) == MOST_REMEMBERED:
+            if len(self._latest) == MAX_REMEMBERED:
                 del self._latest[next(iter(self._latest))]
             cost = self._latest[values] = make()
         return cost

@@ -24,8 +24,8 @@ from diffprof.record.atomic_files import replace_file
 FORMAT = 1
 MAGIC = b"diffprof law\n"
 DIGEST_BYTES = 32
-MOST_FILE_BYTES = 4 * 1024 * 1024
-MOST_BYTES = 256 * 1024 * 1024
+MAX_FILE_BYTES = 4 * 1024 * 1024
+MAX_BYTES = 256 * 1024 * 1024
 """The limit of the decompressed JSON, because a small file can expand to any length."""
 
 FOLDER = Path(__file__).parent / "data"
@@ -73,9 +73,9 @@ def write_law(law: Law, path: Path) -> None:
 def read_law(path: Path) -> Law:
     """Read a law from a file; raise `FileFormatError` if it was changed after it was written."""
     with path.open("rb") as file:
-        data = file.read(MOST_FILE_BYTES + 1)
+        data = file.read(MAX_FILE_BYTES + 1)
     begin = len(MAGIC) + DIGEST_BYTES
-    if len(data) > MOST_FILE_BYTES or not data.startswith(MAGIC):
+    if len(data) > MAX_FILE_BYTES or not data.startswith(MAGIC):
         raise FileFormatError(f"{path} is not a law of diffprof; reinstall diffprof, or count with --count.")
     packed = data[begin:]
     if hashlib.sha256(packed).digest() != data[len(MAGIC) : begin]:
@@ -83,7 +83,7 @@ def read_law(path: Path) -> Law:
             f"{path} was changed after it was written (its checksum does not match); "
             "reinstall diffprof, or count with --count."
         )
-    text = lzma.LZMADecompressor().decompress(packed, MOST_BYTES)
+    text = lzma.LZMADecompressor().decompress(packed, MAX_BYTES)
     values = json.loads(text)
     if values.get("format") != FORMAT:
         raise FileFormatError(f"{path} has the format of another version of diffprof; count with --count.")

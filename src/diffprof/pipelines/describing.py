@@ -26,7 +26,7 @@ from diffprof.pipelines.quiet import quiet_libraries
 
 NOT_CONFIGURATION = ("architectures", "transformers_version", "dtype", "auto_map", *IGNORED_KEYS)
 NO_LIMIT = 10**15
-MOST_SPECIAL_TOKENS = 64
+MAX_SPECIAL_TOKENS = 64
 ROLES = ("bos_token", "eos_token", "pad_token", "unk_token", "cls_token", "sep_token", "mask_token")
 
 
@@ -214,7 +214,7 @@ def facts_of_tokenizer(tokenizer: Any) -> TokenizerFacts:
     used = {*roles.values(), *before, *after}
     others = [token for token in known if token not in used and "unused" not in token]
     tokens = {token: known.get(token, tokenizer.convert_tokens_to_ids(token)) for token in used}
-    tokens |= {token: known[token] for token in others[:MOST_SPECIAL_TOKENS]}
+    tokens |= {token: known[token] for token in others[:MAX_SPECIAL_TOKENS]}
     template = tokenizer.chat_template
     return TokenizerFacts(
         model_max_length=int(min(tokenizer.model_max_length, NO_LIMIT)),

@@ -18,8 +18,8 @@ from diffprof.pipelines.components import entry_methods
 SHAPE = re.compile(r"(?P<sizes>\d+(?:x\d+)*|scalar)(?::(?P<dtype>\w+))?", re.ASCII)
 LARGEST_REAL_ELEMENTS = 1 << 20
 """A larger floating-point input is virtual, because nothing depends on its values."""
-MOST_ELEMENTS = 1 << 34
-MOST_INTEGERS = 1 << 26
+MAX_ELEMENTS = 1 << 34
+MAX_INTEGERS = 1 << 26
 DTYPES = {
     name: getattr(torch, name)
     for name in ("float32", "float16", "bfloat16", "float64", "int64", "int32", "int16", "int8", "uint8", "bool")
@@ -94,7 +94,7 @@ def _value(name: str, text: str, dtype: str, parameter: inspect.Parameter | None
 
 def _zeros(name: str, sizes: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
     elements = math.prod(sizes)
-    if len(sizes) > 16 or elements > (MOST_ELEMENTS if dtype.is_floating_point else MOST_INTEGERS):
+    if len(sizes) > 16 or elements > (MAX_ELEMENTS if dtype.is_floating_point else MAX_INTEGERS):
         raise RequestError(f"--input {name} has {elements:,} elements; no model takes as many")
     is_virtual = dtype.is_floating_point and elements > LARGEST_REAL_ELEMENTS
     return torch.zeros(sizes, dtype=dtype, device="meta" if is_virtual else "cpu")

@@ -136,12 +136,12 @@ def stand_in_video(pipeline: Any, given: Mapping[str, Any], mode: str = "RGB") -
 
 def _zeros(*shape: int) -> torch.Tensor:
     """Return zeros, unless a configuration requests more than any input has."""
-    if prod(shape) > MOST_ELEMENTS:
+    if prod(shape) > MAX_ELEMENTS:
         raise ValueError(f"{prod(shape):,} numbers")
     return torch.zeros(*shape)
 
 
-MOST_ELEMENTS = LIMITS["width"].most * LIMITS["height"].most
+MAX_ELEMENTS = LIMITS["width"].most * LIMITS["height"].most
 
 
 def _plain_image(mode: str, width: int, height: int) -> Any:

@@ -14,7 +14,7 @@ from functools import cached_property
 ALLOCATE, RELEASE, OPERATION, MASKED_ATTENTION, CALL = "allocate", "release", "operation", "masked_attention", "call"
 EVENT_KINDS = (ALLOCATE, RELEASE, OPERATION, MASKED_ATTENTION, CALL)
 
-MOST_EVENTS = 5_000_000
+MAX_EVENTS = 5_000_000
 """The limit for the expanded length of a sequence: a few numbers of a hostile file could expand to any length."""
 
 SHORTEST_REPEAT = 4

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from diffprof.record.allocations import ALLOCATE, EVENT_KINDS, MOST_EVENTS, RELEASE, Allocations
+from diffprof.record.allocations import ALLOCATE, EVENT_KINDS, MAX_EVENTS, RELEASE, Allocations
 from diffprof.record.decoding_error import DecodingError, inside
 from diffprof.record.measured import (
     DEVICE_TO_HOST,
@@ -86,7 +86,7 @@ def _check_allocations(allocations: Allocations) -> None:
         if length is None or (number >= known and not 0 < number - known <= total):
             raise DecodingError("repeats events that do not exist", "order")
         total += length
-        if total > MOST_EVENTS:
+        if total > MAX_EVENTS:
             raise DecodingError("expands to too many events", "order")
     for number in allocations.expand():
         event = allocations.events[number]

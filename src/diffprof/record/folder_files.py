@@ -13,16 +13,16 @@ TEXT_ENDINGS = (".json", ".txt", ".model", ".jinja", ".tiktoken", ".vocab", ".bp
 """Endings of files that are read as a whole: configurations, vocabularies, templates."""
 LARGEST_TEXT_BYTES = 64 * 1024 * 1024
 """The largest published tokenizer has 35 MB."""
-MOST_FILES = 20_000
+MAX_FILES = 20_000
 TEMPLATES = "additional_chat_templates"
 """The only subfolder in which transformers looks for files of a tokenizer."""
 
 
 def check_files(folder: Path) -> None:
     """Raise `RequestError` if a model's folder has a pipe, a device or an implausibly large text file."""
-    paths = list(islice(model_files(folder), MOST_FILES + 1))
-    if len(paths) > MOST_FILES:
-        raise RequestError(f"{folder} has more than {MOST_FILES:,} files; give the folder of one model")
+    paths = list(islice(model_files(folder), MAX_FILES + 1))
+    if len(paths) > MAX_FILES:
+        raise RequestError(f"{folder} has more than {MAX_FILES:,} files; give the folder of one model")
     for path in paths:
         try:
             status = path.stat()

@@ -17,7 +17,7 @@ PARALLEL_MODES = ("ulysses", "ring", "tensor")
 
 EVERY = "*"
 BALANCED = "balanced"
-MOST_RANKS = 1024
+MAX_RANKS = 1024
 _FILE_WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _REVISION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]*")
 
@@ -110,9 +110,9 @@ def _parallel(given: str | Mapping[str, int] | None) -> dict[str, int]:
     pairs: Any = given.items() if isinstance(given, Mapping) else [_pair(part) for part in given.split(",")]
     found: dict[str, int] = {}
     for mode, degree in pairs:
-        if mode not in PARALLEL_MODES or not str(degree).isdecimal() or not 2 <= int(degree) <= MOST_RANKS:
+        if mode not in PARALLEL_MODES or not str(degree).isdecimal() or not 2 <= int(degree) <= MAX_RANKS:
             raise RequestError(
-                f"parallel is ulysses=N, ring=N, both, or tensor=N, with N from 2 to {MOST_RANKS:,}, not {given!r}."
+                f"parallel is ulysses=N, ring=N, both, or tensor=N, with N from 2 to {MAX_RANKS:,}, not {given!r}."
             )
         if mode in found:
             raise RequestError(f"parallel has {mode} twice; leave one out.")

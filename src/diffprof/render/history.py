@@ -185,13 +185,13 @@ def damage_line(damaged: Sequence[int]) -> str:
     )
 
 
-MOST_NUMBERS = 10
+MAX_NUMBERS = 10
 
 
 def _runs(numbers_of_runs: Sequence[int]) -> str:
     word = "run" if len(numbers_of_runs) == 1 else "runs"
-    more = len(numbers_of_runs) - MOST_NUMBERS
-    listed = ", ".join(map(str, numbers_of_runs[:MOST_NUMBERS]))
+    more = len(numbers_of_runs) - MAX_NUMBERS
+    listed = ", ".join(map(str, numbers_of_runs[:MAX_NUMBERS]))
     return f"{word} {listed}{f' and {numbers.exact(more)} more' if more > 0 else ''}"
 
 

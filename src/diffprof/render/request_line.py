@@ -19,7 +19,7 @@ _OTHER_GUIDANCE = ("prior_guidance_scale", "true_cfg_scale")
 _STEPS = ("num_inference_steps", "prior_num_inference_steps")
 _GUIDANCE = ("guidance_scale", *_OTHER_GUIDANCE)
 _SIZES = ("height", "width", "num_frames")
-MOST_OTHER_ARGUMENTS = 3
+MAX_OTHER_ARGUMENTS = 3
 LONGEST_ARGUMENT = 20
 
 SEPARATOR = " · "
@@ -144,7 +144,7 @@ def _other_arguments(request: RecordedRequest) -> list[str]:
         and name not in guidance_names
         and 0 < len(scalar_text(value)) <= LONGEST_ARGUMENT
     ]
-    return others[:MOST_OTHER_ARGUMENTS]
+    return others[:MAX_OTHER_ARGUMENTS]
 
 
 def scalar_text(value: object) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from diffprof.record.tensors import OperationShapes, Shape, TensorInput
 
-MOST_TENSORS = 4
+MAX_TENSORS = 4
 """How many tensors of one argument are shown."""
 
 
@@ -28,5 +28,5 @@ def shape_text(shape: Shape) -> str:
 
 
 def _tensors(shapes: Sequence[Shape]) -> str:
-    more = " ..." if len(shapes) > MOST_TENSORS else ""
-    return " + ".join(map(shape_text, shapes[:MOST_TENSORS])) + more
+    more = " ..." if len(shapes) > MAX_TENSORS else ""
+    return " + ".join(map(shape_text, shapes[:MAX_TENSORS])) + more

@@ -19,7 +19,7 @@ from diffprof.runtime.memory_history import label_allocations, memory_snapshot, 
 from diffprof.runtime.timing.devices import DeviceTimer, TorchSearch, devices_in_use
 
 REPEATS = 10
-MOST_OF_PEAK = 1.05
+MAX_OF_PEAK = 1.05
 """The largest plausible share of the peak: five percent above it, to allow for a boosted clock."""
 WINOGRAD = 2.25
 """The factor by which Winograd's algorithm reduces the multiplications of a 3 x 3 convolution below those counted."""
@@ -52,9 +52,7 @@ def device_rows(model: DoctorModel) -> str:
     require((row.unused_bytes or 0) >= 0, "more is allocated than reserved")
     shares = [one for one in throughput_table(profile) if one.peak_share is not None]
     for one in shares:
-        require(
-            (one.peak_share or 0) <= MOST_OF_PEAK, f"{one.component} is reported to be above the peak of {row.name}"
-        )
+        require((one.peak_share or 0) <= MAX_OF_PEAK, f"{one.component} is reported to be above the peak of {row.name}")
     if not shares:
         raise Skipped(f"the peak of {row.name} is not known")
     return f"{row.reserved_bytes:,} bytes reserved, {row.allocated_bytes:,} allocated at most"
@@ -73,7 +71,7 @@ def layer_rates(model: DoctorModel) -> str:
     }
     if peak is not None and place.type != "cpu":  # the peak of a CPU is measured, so it is not a limit
         for name, rate in rates.items():
-            most = MOST_OF_PEAK * (WINOGRAD if name == "convolution" else 1)
+            most = MAX_OF_PEAK * (WINOGRAD if name == "convolution" else 1)
             require(rate <= most * peak, f"{name} reaches {rate / peak:.0%} of the peak of {device.name}")
     each = [f"{name} {_rate(rate)}" for name, rate in rates.items()]
     return ", ".join(each) + ("" if peak is None else f", of {_rate(peak)}")

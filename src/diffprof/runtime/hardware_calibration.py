@@ -27,7 +27,7 @@ from diffprof.runtime.device import processor_name
 from diffprof.runtime.machine_timings import MachineTimings, clock_for, time_machine
 
 PROCESSOR_CACHE_BYTES = 8 * 2**20
-MOST_STRIDED_PASSES = 30.0
+MAX_STRIDED_PASSES = 30.0
 SMALLEST = 1e-9
 
 
@@ -148,7 +148,7 @@ def _measured_numbers(timings: MachineTimings, entry: Accelerator, dtype: str) -
         "masked_attention_share": timings.masked_attention_rate / timings.attention_rate,
         "bandwidth_share": plain / entry.bandwidth_bytes_per_second,
         "cache_speedup": max(1.0, timings.cached_bytes_per_second / plain),
-        "strided_passes": min(MOST_STRIDED_PASSES, plain / timings.strided_bytes_per_second * element_bytes(dtype) / 4),
+        "strided_passes": min(MAX_STRIDED_PASSES, plain / timings.strided_bytes_per_second * element_bytes(dtype) / 4),
         "norm_passes": timings.scattered_elements_per_second / timings.norm_elements_per_second,
         "operation_seconds": timings.operation_seconds,
         "view_seconds": timings.view_seconds,

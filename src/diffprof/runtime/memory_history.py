@@ -23,7 +23,7 @@ from diffprof.runtime.instrumentation.pipeline_devices import execution_device, 
 from diffprof.runtime.timing.trace_files import rank_ending
 
 NAME, ENDING = "memory_snapshot", ".pickle"
-MOST_EVENTS = 200_000
+MAX_EVENTS = 200_000
 """How many of the latest allocations and releases are kept, at a few hundred bytes each."""
 WEIGHTS = "diffprof_weights"
 """The key under which diffprof adds the path of each weight, such as ``unet.conv_in.weight``, by address."""
@@ -58,7 +58,7 @@ def memory_snapshot(folder: Path, requested: bool) -> Iterator[None]:
         raise RequestError("--memory-snapshot needs a CUDA or ROCm device: it shows torch.cuda's allocator.")
     if requested:
         # Without C++ frames, which are not shown, take minutes to resolve, and are not supported on every processor.
-        memory._record_memory_history(max_entries=MOST_EVENTS, stacks="python")
+        memory._record_memory_history(max_entries=MAX_EVENTS, stacks="python")
     _HISTORY.is_recorded = requested
     try:
         yield

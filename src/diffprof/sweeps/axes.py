@@ -28,7 +28,7 @@ PLURALS = {
 
 KNOWN = ("models", "sizes", "heights", "widths", "frames", "steps", "guidances", "batches", "dtypes", "gpus")
 
-MOST_VALUES = 100_000
+MAX_VALUES = 100_000
 """The most values of one range; more are surely a typo."""
 
 _RANGE = re.compile(r"(-?[\d.]+?)\.\.(-?[\d.]+?)(?::([\d.]+))?")
@@ -113,8 +113,8 @@ def _range(name: str, first: Any, last: Any, step: str | None) -> Iterable[Any]:
     if end < start:
         raise RequestError(f"{name} goes from {first} to {last}: the smaller number comes first.")
     count = int((end - start) / each) + 1
-    if count > MOST_VALUES:
-        raise RequestError(f"{name} has {count:,} values, more than the limit of {MOST_VALUES:,}; use larger steps.")
+    if count > MAX_VALUES:
+        raise RequestError(f"{name} has {count:,} values, more than the limit of {MAX_VALUES:,}; use larger steps.")
     return [int(start + each * place) if whole else float(start + each * place) for place in range(count)]
 
 

@@ -30,7 +30,7 @@ MAX_UNCONFIRMED_POINTS = 100_000
 MAX_UNCONFIRMED_COUNTS = 2_000
 """More requests than this that have to be counted or measured, which takes seconds each, need a confirmation."""
 
-MOST_POINTS = 2_000_000
+MAX_POINTS = 2_000_000
 
 AT_ONCE = 200
 """The number of results that are stored in one transaction."""
@@ -106,9 +106,9 @@ def check_sweep(sweep: Sweep) -> None:
 
 def check_amount(sweep: Sweep, confirm: Confirm | None = None) -> None:
     """Ask for confirmation before a very large sweep."""
-    if sweep.points > MOST_POINTS:
+    if sweep.points > MAX_POINTS:
         raise RequestError(
-            f"This sweep has {sweep.points:,} points, more than the limit of {MOST_POINTS:,}; "
+            f"This sweep has {sweep.points:,} points, more than the limit of {MAX_POINTS:,}; "
             "use larger steps, or several sweeps."
         )
     # Whether a request needs a dry run depends mostly on its model, so not all of a million have to be checked.

@@ -28,7 +28,7 @@ APPLICATION_ID = 0x64707377
 """Identifies the SQLite file as a store of sweeps."""
 
 TIMEOUT_SECONDS = 20.0
-MOST_ANSWERS = 1_000_000
+MAX_ANSWERS = 1_000_000
 """Beyond this number, the oldest results are deleted."""
 
 _TABLES = """
@@ -95,7 +95,7 @@ class SweepStore:
         """Delete excess results, and close the file."""
         with self._explain():
             self._connection.execute(
-                "DELETE FROM answers WHERE rowid <= (SELECT max(rowid) FROM answers) - ?", (MOST_ANSWERS,)
+                "DELETE FROM answers WHERE rowid <= (SELECT max(rowid) FROM answers) - ?", (MAX_ANSWERS,)
             )
             self._connection.close()
 

@@ -20,13 +20,13 @@ from diffprof.sweeps.records import Task, TaskOutcome
 from diffprof.sweeps.worker import read_answer
 
 ATTEMPTS = 2
-MOST_WORKERS = 4
+MAX_WORKERS = 4
 """The default maximum: each worker takes about a gigabyte for torch and the libraries."""
 
 
 def usual_workers() -> int:
     """The default number of workers."""
-    return max(1, min(MOST_WORKERS, os.cpu_count() or 1))
+    return max(1, min(MAX_WORKERS, os.cpu_count() or 1))
 
 
 class WorkerProcesses:

@@ -12,7 +12,7 @@ from diffprof.comparison.curves import Curve, Growth
 from diffprof.comparison.image_difference import ImageDifference
 from diffprof.comparison.views.page import comparison_html
 from diffprof.comparison.views.report import report_html
-from tests.render.report.reports import MOST_BYTES, enormous, sections, words
+from tests.render.report.reports import MAX_BYTES, enormous, sections, words
 from tests.sample_profiles import stable_diffusion
 
 
@@ -62,4 +62,4 @@ def test_curves_of_models_are_in_the_page_where_they_lead_somewhere() -> None:
 
 @pytest.mark.extensive
 def test_the_page_of_many_large_profiles_stays_small() -> None:
-    assert len(report_html([enormous()] * 4, list("abcd")).encode()) <= MOST_BYTES
+    assert len(report_html([enormous()] * 4, list("abcd")).encode()) <= MAX_BYTES

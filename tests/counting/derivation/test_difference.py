@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from diffprof.counting.derivation.difference import MOST_PLACES, difference
+from diffprof.counting.derivation.difference import MAX_PLACES, difference
 from tests.sample_profiles import stable_diffusion
 
 
@@ -20,4 +20,4 @@ def test_the_same_profile_differs_nowhere() -> None:
 
 def test_many_differences_are_cut_short() -> None:
     found = difference(stable_diffusion(unet_calls=2), stable_diffusion(unet_calls=2, steps=7, scheduler="Euler"))
-    assert 0 < found.count(" instead of ") <= MOST_PLACES
+    assert 0 < found.count(" instead of ") <= MAX_PLACES

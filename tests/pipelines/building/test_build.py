@@ -49,7 +49,7 @@ def test_a_component_that_cannot_be_built_is_rejected_with_the_reason(
 def test_a_config_with_a_million_layers_is_rejected_before_they_are_built(
     model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(building, "MOST_MODULES", 2_000)
+    monkeypatch.setattr(building, "MAX_MODULES", 2_000)
     change_config("unet", layers_per_block=10**6)(model)
     with pytest.raises(RequestError, match="more than 2,000 modules"):
         diffprof.profile(model)

@@ -11,7 +11,7 @@ import torch
 from safetensors.torch import save_file
 
 from diffprof.errors import RequestError
-from diffprof.pipelines.headers.header import LARGEST_HEADER_BYTES, MOST_TENSORS, StoredTensor
+from diffprof.pipelines.headers.header import LARGEST_HEADER_BYTES, MAX_TENSORS, StoredTensor
 from diffprof.pipelines.headers.safetensors import DTYPES, read_safetensors_header
 from tests.pipelines.weight_headers import write_header
 
@@ -76,7 +76,7 @@ def test_a_length_beyond_the_file_is_refused_before_it_is_read(tmp_path: Path) -
 def test_a_hundred_thousand_tensors_are_refused(tmp_path: Path) -> None:
     empty = {"dtype": "F32", "shape": [0], "data_offsets": [0, 0]}
     file = write_header(tmp_path / "many.safetensors", {str(number): empty for number in range(100_000)})
-    with pytest.raises(RequestError, match=f"lists 100,000 tensors; diffprof reads files with up to {MOST_TENSORS:,}"):
+    with pytest.raises(RequestError, match=f"lists 100,000 tensors; diffprof reads files with up to {MAX_TENSORS:,}"):
         read_safetensors_header(file)
 
 

@@ -13,7 +13,7 @@ from diffprof.record.tensors import TensorInput, TensorShape
 from tests.sample_iterations import GPU, iteration_on
 from tests.sample_profiles import everything_measured, measured_profile
 
-MOST_BYTES = 2_000_000
+MAX_BYTES = 2_000_000
 """Of any page, however much there is to show."""
 
 SCRIPT = "<script>window.hacked = 1</script>"

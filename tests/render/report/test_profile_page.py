@@ -11,7 +11,7 @@ import pytest
 from diffprof.errors import RequestError
 from diffprof.record.sizes import ComputedSize
 from diffprof.render.report.profile_page import profile_html
-from tests.render.report.reports import ENDING, MOST_BYTES, chart_data, enormous, hostile_everywhere, sections, words
+from tests.render.report.reports import ENDING, MAX_BYTES, chart_data, enormous, hostile_everywhere, sections, words
 from tests.sample_iterations import CPU, iteration_on
 from tests.sample_profiles import everything_measured, measured_profile, nothing, stable_diffusion
 
@@ -85,4 +85,4 @@ def test_a_page_without_plotly_says_what_to_install(monkeypatch: pytest.MonkeyPa
 @pytest.mark.extensive
 def test_the_page_of_an_enormous_run_stays_small() -> None:
     page = profile_html(enormous())
-    assert len(page.encode()) <= MOST_BYTES
+    assert len(page.encode()) <= MAX_BYTES

@@ -99,7 +99,7 @@ def test_a_gpu_is_on_the_same_points() -> None:
 
 
 def test_a_long_run_is_kept_at_half_the_resolution(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(system, "MOST_POINTS", 4)
+    monkeypatch.setattr(system, "MAX_POINTS", 4)
     sampler = SystemSampler(hz=10)
     for number, (cpu, rss) in enumerate([(10, 1), (30, 9), (50, 7), (70, 5)]):
         sampler._keep(SystemPoint(number, cpu, rss, 2.0 * number, None, 40.0 * number, 6 - number))
@@ -111,7 +111,7 @@ def test_a_long_run_is_kept_at_half_the_resolution(monkeypatch: pytest.MonkeyPat
 
 
 def test_the_points_stay_bounded_however_long_it_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(system, "MOST_POINTS", 64)
+    monkeypatch.setattr(system, "MAX_POINTS", 64)
     sampler = SystemSampler()
     for number in range(10_000):
         sampler._keep(SystemPoint(number, 50.0, 1))

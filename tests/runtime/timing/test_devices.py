@@ -152,7 +152,7 @@ def test_a_device_that_fails_does_not_fail_in_the_profiler(recorder: SectionReco
 def test_events_that_never_finish_do_not_accumulate(
     recorder: SectionRecorder, gpu: FakeAccelerator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(devices, "MOST_OUTSTANDING", 100)
+    monkeypatch.setattr(devices, "MAX_OUTSTANDING", 100)
     gpu.launch(10)
     for _ in range(1000):
         with recorder.section("step"):

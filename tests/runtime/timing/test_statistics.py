@@ -148,7 +148,7 @@ def test_many_sections_stay_in_bounded_memory_with_exact_sums() -> None:
 
 
 def test_names_without_end_share_one_row(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(statistics, "MOST_NAMES", 10)
+    monkeypatch.setattr(statistics, "MAX_NAMES", 10)
     recorder = SectionRecorder(device=timer_of(None))
     for number in range(100):
         with recorder.section(f"request {number}"):

@@ -206,9 +206,9 @@ def test_names_that_differ_by_an_address_are_one_cause(explain_built: Explain) -
 def test_very_many_causes_are_summed_up_and_still_add_up(
     explain_built: Explain, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(idle, "MOST_CAUSES", 3)
-    monkeypatch.setattr(idle, "MOST_SEARCHED", 2)
-    monkeypatch.setattr(idle, "MOST_GAPS", 4)
+    monkeypatch.setattr(idle, "MAX_CAUSES", 3)
+    monkeypatch.setattr(idle, "MAX_SEARCHED", 2)
+    monkeypatch.setattr(idle, "MAX_GAPS", 4)
     builder = TraceBuilder()
     builder.kernel("k", 0, 10, launched=-5)
     for number in range(6):

@@ -105,7 +105,7 @@ LARGE = {
 def test_values_that_would_take_more_memory_than_any_snapshot_are_refused(
     content: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(plain_pickle, "MOST_BYTES", 1500)
+    monkeypatch.setattr(plain_pickle, "MAX_BYTES", 1500)
     file = tmp_path / "snapshot.pickle"
     file.write_bytes(content)
     with pytest.raises(FileFormatError, match="larger than any memory snapshot that is read; record fewer"):
@@ -118,7 +118,7 @@ def test_a_file_that_is_too_large_or_has_too_many_instructions_is_refused(
     file = tmp_path / "snapshot.pickle"
     file.write_bytes(b"\x80\x04" + b"N0" * 100 + b"N.")
     assert read_plain_pickle(file) is None
-    monkeypatch.setattr(plain_pickle, "MOST_INSTRUCTIONS", 150)
+    monkeypatch.setattr(plain_pickle, "MAX_INSTRUCTIONS", 150)
     with pytest.raises(FileFormatError, match="larger than any memory snapshot"):
         read_plain_pickle(file)
     os.truncate(file, plain_pickle.LARGEST_FILE + 1)

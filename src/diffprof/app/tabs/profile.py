@@ -14,7 +14,7 @@ from diffprof.app.context import AppContext
 from diffprof.app.hardware import FIRST_ACCELERATOR, accelerator_choice, hardware_view
 from diffprof.app.model_choices import choose_model, choose_models, model_choices, model_hint, model_title
 from diffprof.app.session import Session
-from diffprof.app.side_by_side import MOST_MODELS, ModelRow, count_row, side_by_side
+from diffprof.app.side_by_side import MAX_MODELS, ModelRow, count_row, side_by_side
 from diffprof.app.sliders import SLIDERS, Slider, arguments_for, count_model, slider_arguments, slider_values
 from diffprof.app.widgets import (
     chart_block,
@@ -83,7 +83,7 @@ class ProfileTab:
         ]  # fmt: skip
         self.beside = gr.Dropdown(
             model_choices(), value=[], multiselect=True, label="Side by side with", allow_custom_value=True,
-            elem_id="profile-beside", elem_classes="models", max_choices=MOST_MODELS,
+            elem_id="profile-beside", elem_classes="models", max_choices=MAX_MODELS,
         )  # fmt: skip
         self.stop = stop_button("profile-stop")
 

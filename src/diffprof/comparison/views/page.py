@@ -24,7 +24,7 @@ from diffprof.record.profile import Profile
 from diffprof.render import numbers
 from diffprof.render.blocks import Block
 from diffprof.render.charts import Measure, components_chart
-from diffprof.render.charts.components import MOST_BLOCKS
+from diffprof.render.charts.components import MAX_BLOCKS
 from diffprof.render.columns import Column
 from diffprof.render.headline import summary
 from diffprof.render.report.html_table import html_table
@@ -122,7 +122,7 @@ def _charts(page: Page, comparison: Comparison) -> None:
     )
     named = zip(comparison.names, comparison.profiles, strict=True)
     # All profiles share the maximum number of blocks of one profile, which keeps the page small.
-    most = MOST_BLOCKS // len(comparison.profiles)
+    most = MAX_BLOCKS // len(comparison.profiles)
     colours = charts.colours_in_comparison(comparison.profiles)
     panels = {
         f"{number}. {name}": _icicle(page, profile, most, colours) for number, (name, profile) in enumerate(named, 1)

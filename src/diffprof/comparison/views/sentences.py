@@ -40,7 +40,7 @@ from diffprof.render.warnings import profile_warnings
 LONGEST = 60
 """Longer values, such as prompts, are cut."""
 
-MOST_DEFAULTS = 5
+MAX_DEFAULTS = 5
 """How many defaults of the pipeline are shown with their values."""
 
 _GROUPS = {
@@ -149,7 +149,7 @@ def comparability(comparison: Comparison) -> list[str]:
 def _condition_lines(conditions: Sequence[Condition]) -> list[str]:
     """A line for each condition; if many defaults differ, only their names."""
     defaults = [condition.name for condition in conditions if condition.group == DEFAULT]
-    if len(defaults) <= MOST_DEFAULTS:
+    if len(defaults) <= MAX_DEFAULTS:
         return [condition_text(condition) for condition in conditions]
     others = [condition_text(condition) for condition in conditions if condition.group != DEFAULT]
     return [*others, f"defaults that differ: {', '.join(defaults)} (--json has the values)"]

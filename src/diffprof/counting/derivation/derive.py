@@ -13,8 +13,8 @@ from diffprof.counting.derivation.pieces import Piece, PieceMaker, law_of
 from diffprof.counting.derivation.ranges import (
     BASE_IMAGES,
     CELLS,
-    MOST_SIZED_GROUPS,
-    MOST_STEPS,
+    MAX_SIZED_GROUPS,
+    MAX_STEPS,
     ONE_IMAGE,
     PADDED_AREA,
     PADDED_CELL,
@@ -143,7 +143,7 @@ class _Derivation:
     ) -> Callable[[], list[Piece]]:
         fixed = {source: bounds.least for source, bounds in usual.ranges.items() if bounds.least == bounds.most}
         base = self.subject.default_numbers(usual.ranges) | fixed | self._images(variant)
-        is_recorded = len(variant.steps) > MOST_SIZED_GROUPS and len(group.samples) == 1 and not is_first
+        is_recorded = len(variant.steps) > MAX_SIZED_GROUPS and len(group.samples) == 1 and not is_first
         if is_recorded and usual.contains(base, None, 0) and variant.images.most == 1:
             return lambda: variant.maker.record(usual, base, group)
         return lambda: variant.maker.make(usual, base, group, CELLS[-1])
@@ -161,7 +161,7 @@ class _Derivation:
     def _default_domain(self, variant: _CallVariant, frames: int) -> Domain:
         ranges = {source: Range(n, n) for source, n in self.subject.default_numbers(self.sources).items()}
         given = {FRAMES: Range(frames, frames), "num_images_per_prompt": variant.images, "tokens": variant.tokens}
-        given[STEPS] = Range(1, MOST_STEPS)
+        given[STEPS] = Range(1, MAX_STEPS)
         pixels = None if self.subject.is_video or "height" not in self.sources else LARGEST_IMAGE_PIXELS
         return Domain({name: given.get(name, bounds) for name, bounds in ranges.items()}, variant.classes, pixels)
 
@@ -219,7 +219,7 @@ class _Derivation:
             if sides is None:
                 self.left_out.append(f"sizes from {part.least_volume} to {part.most_volume} pixels: too few")
                 continue
-            for group in variant.steps[:MOST_SIZED_GROUPS]:
+            for group in variant.steps[:MAX_SIZED_GROUPS]:
                 own = {**base, **sides} | ({STEPS: group.samples[0]} if STEPS in base else {})
                 yield partial(variant.maker.make, part, own, group, cell)
 

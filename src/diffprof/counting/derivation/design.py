@@ -17,7 +17,7 @@ SIDE_STEPS = {8: (-64, 8, 16, 72), 16: (-64, 16, 80), 32: (-64, 32, 96), 64: (-6
 BASE_SIDES = {"height": 640, "width": 896}
 BASE_VIDEO_SIDES = {"height": 384, "width": 640}
 LARGEST_ROUNDING = 128
-MOST_TRIES = 10_000
+MAX_TRIES = 10_000
 TOKENS = (5, 3, 9, 14)
 OFF_AXES = 3
 """The number of samples in which all values change; with frames there are more products to tell apart."""
@@ -49,7 +49,7 @@ def plan_samples(domain: Domain, base: Mapping[str, int], steps: Sequence[int], 
     has_frames = "num_frames" in base and ranges["num_frames"].most > ranges["num_frames"].least
     enough = len(samples) + (2 * OFF_AXES if has_frames else OFF_AXES)
     enough = enough if len([source for source in base if len(axes[source]) > 1]) > 1 else len(samples)
-    for _ in range(MOST_TRIES):
+    for _ in range(MAX_TRIES):
         if len(samples) >= enough:
             break
         sample = {source: _random_value(source, ranges[source], base[source], steps, cell, rng) for source in base}

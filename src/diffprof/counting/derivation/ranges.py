@@ -13,13 +13,13 @@ USUAL_LEAST = 512
 VIDEO_SIDE_RANGE = (256, 1280)
 CELLS = (8, 16, 32, 64)
 """Cells in pixels that sides may have to be multiples of."""
-MOST_STEPS = 150
+MAX_STEPS = 150
 STEP_BASES = ((11, 9, 12, 14), (19, 17, 23, 29))
 """Numbers of steps that are sampled: some schedulers behave differently below 15."""
 STEPS_TO_PROVE = (1, 2, 3, 4, 8, 28, 60)
 SINGLE_STEPS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 16, 18, 20, 22, 24, 25, 28, 30, 32, 35, 36, 40, 45, 48, 50)
 """Numbers of steps for pipelines whose steps follow no law: those of the same form share a program."""
-MOST_SIZED_GROUPS = 4
+MAX_SIZED_GROUPS = 4
 """The number of step groups that get programs for all sizes; the others cover only the default size."""
 PADDED_CELL, PADDED_AREA = 16, 16 * 16 * 32
 """Some pipelines pad the tokens of an image, each of one cell, to a multiple of 32."""

@@ -15,7 +15,7 @@ Size = tuple[int, int]
 
 GRID = 5
 """The number of sizes to try first, from the smallest to the largest."""
-MOST_ASPECT = 4
+MAX_ASPECT = 4
 MAX_SIZES_TRIED = 60
 
 
@@ -33,7 +33,7 @@ def sizes_by_area(least: int, most: int, cell: int, most_area: int) -> list[Size
     sides = range(-(-least // cell), most // cell + 1)
     found: dict[int, Size] = {}
     for low in sides:
-        for high in range(low, min(MOST_ASPECT * low, sides[-1]) + 1):
+        for high in range(low, min(MAX_ASPECT * low, sides[-1]) + 1):
             if low * high * cell * cell <= most_area and (low * high not in found or low > found[low * high][0]):
                 found[low * high] = (low, high)
     return [(found[area][0] * cell, found[area][1] * cell) for area in sorted(found)]

@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import Any
 
 from diffprof.counting.derivation.forms import Forms
-from diffprof.counting.derivation.ranges import MOST_STEPS, SINGLE_STEPS, STEP_BASES, STEPS_TO_PROVE
+from diffprof.counting.derivation.ranges import MAX_STEPS, SINGLE_STEPS, STEP_BASES, STEPS_TO_PROVE
 from diffprof.errors import DiffprofError
 from diffprof.laws.fitting import Fitter
 from diffprof.laws.law import Range
@@ -21,7 +21,7 @@ from diffprof.laws.variables import Variable
 STEPS = "num_inference_steps"
 ENOUGH = 4
 """The fewest numbers of steps to try a common program for."""
-MOST_BELOW = 12
+MAX_BELOW = 12
 """The maximum number of step counts below a program's range that get their own programs."""
 
 
@@ -67,13 +67,13 @@ class StepGroups:
             tried = [n for n in {*STEPS_TO_PROVE, self._default} if not any(n in r for g in groups for r in g.ranges)]
             bounds = self._proved_range(fitted, samples, tried)
             groups.append(StepGroup(tuple(samples), (bounds,)))
-            if bounds.most == MOST_STEPS:
+            if bounds.most == MAX_STEPS:
                 break
-        if not groups or groups[-1].ranges[0].most < MOST_STEPS:
+        if not groups or groups[-1].ranges[0].most < MAX_STEPS:
             return []
         covered = [bounds for group in groups for bounds in group.ranges]
         least = min(bounds.least for bounds in covered)
-        missing = [n for n in {*range(1, min(least, MOST_BELOW)), self._default} if not any(n in r for r in covered)]
+        missing = [n for n in {*range(1, min(least, MAX_BELOW)), self._default} if not any(n in r for r in covered)]
         return groups + [_single(number) for number in missing if self._values(number) is not None]
 
     def _proved_range(self, fitted: FittedProgram, samples: Sequence[int], tried: Iterable[int]) -> Range:
@@ -86,7 +86,7 @@ class StepGroups:
             if not self._holds(fitted, number):
                 return Range(least, most)
             most = number
-        return Range(least, MOST_STEPS)
+        return Range(least, MAX_STEPS)
 
     def _groups_of_forms(self) -> list[StepGroup]:
         """Group numbers that one program covers; each of the others gets its own group."""

@@ -38,7 +38,7 @@ from diffprof.pipelines.plans.fitting import (
     with_current_class,
 )
 
-MOST_MODULES = 30_000
+MAX_MODULES = 30_000
 """A config with more modules is refused. The largest model of the catalogue, the UNet of kandinsky-3, has 2,751."""
 
 MakeModel = Callable[[Any, PartPlan, Mapping[str, Any], torch.dtype], torch.nn.Module]
@@ -363,10 +363,8 @@ def _limit_modules(original: Any) -> Any:
     made = itertools.count(1)
 
     def init(module: torch.nn.Module, *args: Any, **kwargs: Any) -> None:
-        if next(made) > MOST_MODULES:
-            raise RequestError(
-                f"the model has more than {MOST_MODULES:,} modules; check the layer counts of its config"
-            )
+        if next(made) > MAX_MODULES:
+            raise RequestError(f"the model has more than {MAX_MODULES:,} modules; check the layer counts of its config")
         original(module, *args, **kwargs)
 
     return init

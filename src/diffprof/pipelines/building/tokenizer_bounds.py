@@ -8,7 +8,7 @@ from typing import Any
 from diffprof.errors import RequestError
 from diffprof.record.bounded_json import parse_json
 
-MOST_GROWTH = 1_000
+MAX_GROWTH = 1_000
 """The factor by which a normalizer may lengthen a text. Published ones replace single characters."""
 LONGEST_ADDITION = 10_000
 """The most characters or tokens that may be added to every text. Published tokenizers add a few."""
@@ -25,13 +25,13 @@ def check_tokenizer_file(folder: Path) -> None:
         added = max(added, _added_tokens(values.get("post_processor")))
     except (OSError, ValueError, TypeError, AttributeError, RecursionError):
         return  # not such a file, which the library reports itself
-    if growth > MOST_GROWTH or added > LONGEST_ADDITION:
+    if growth > MAX_GROWTH or added > LONGEST_ADDITION:
         raise RequestError(f"{path} makes every text longer than any tokenizer does; check the file")
 
 
 def _growth_of(normalizer: Any, growth: int, added: int) -> tuple[int, int]:
     """Return the largest factor by which a text grows, and the length of its prefix."""
-    if not isinstance(normalizer, dict) or growth > MOST_GROWTH:
+    if not isinstance(normalizer, dict) or growth > MAX_GROWTH:
         return growth, added
     for part in normalizer.get("normalizers") or ():
         growth, added = _growth_of(part, growth, added)

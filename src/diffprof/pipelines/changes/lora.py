@@ -22,7 +22,7 @@ PROJECTIONS = ("to_q", "to_k", "to_v", "to_out.0", "add_q_proj", "add_k_proj", "
 """The layers that diffusers' training scripts adapt, by their names in its models."""
 
 LARGEST_RANK = 4096
-MOST_TENSORS = 100_000
+MAX_TENSORS = 100_000
 USUAL_FILE = "pytorch_lora_weights.safetensors"
 
 
@@ -214,7 +214,7 @@ def read_header(file: Path) -> dict[str, torch.Tensor]:
     try:
         with safe_open(file, framework="pt") as opened:
             names = list(opened.keys())
-            if len(names) > MOST_TENSORS:
+            if len(names) > MAX_TENSORS:
                 raise RequestError(f"{file} holds {len(names):,} tensors, more than any LoRA; check that it is one")
             slices = {name: opened.get_slice(name) for name in names}
             shapes = {name: (part.get_shape(), part.get_dtype()) for name, part in slices.items()}

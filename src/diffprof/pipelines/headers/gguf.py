@@ -13,7 +13,7 @@ from diffprof.pipelines.headers.header import (
     LARGEST_DIMENSION,
     LARGEST_HEADER_BYTES,
     LONGEST_NAME,
-    MOST_TENSORS,
+    MAX_TENSORS,
     StoredTensor,
     WeightHeader,
     damage_error,
@@ -21,8 +21,8 @@ from diffprof.pipelines.headers.header import (
 
 MAGIC = b"GGUF"
 VERSIONS = (2, 3)
-MOST_VALUES = 10_000
-MOST_ITEMS = 1_000_000
+MAX_VALUES = 10_000
+MAX_ITEMS = 1_000_000
 USUAL_ALIGNMENT = 32
 ORIGINAL_SHAPE = "comfy.gguf.orig_shape."
 """The prefix for the original shape of a tensor with more dimensions than the format can pack."""
@@ -69,10 +69,10 @@ class _Reader:
         if version not in VERSIONS:
             raise RequestError(f"{self.file} is a GGUF file of version {version}; diffprof reads versions 2 and 3")
         tensors, values = self._number("Q"), self._number("Q")
-        if tensors > MOST_TENSORS or values > MOST_VALUES:
+        if tensors > MAX_TENSORS or values > MAX_VALUES:
             raise RequestError(
                 f"{self.file} announces {tensors:,} tensors and {values:,} values about them; "
-                f"diffprof reads files with up to {MOST_TENSORS:,} and {MOST_VALUES:,}"
+                f"diffprof reads files with up to {MAX_TENSORS:,} and {MAX_VALUES:,}"
             )
         about = dict(self._entry() for _ in range(values))
         found = [self._tensor(about) for _ in range(tensors)]
@@ -121,7 +121,7 @@ class _Reader:
     def _array(self, keep: bool) -> Any:
         """Read or skip an array; vocabularies and the like are skipped."""
         kind, count = self._number("I"), self._number("Q")
-        if count > MOST_ITEMS or kind == ARRAY:
+        if count > MAX_ITEMS or kind == ARRAY:
             raise damage_error(self.file, f"a list announces {count:,} items of type {kind:,}")
         if kind in NUMBERS and not keep:
             self._bytes(count * struct.calcsize(NUMBERS[kind]))

@@ -12,7 +12,7 @@ from diffprof.errors import RequestError
 LARGEST_HEADER_BYTES = 32 * 1024 * 1024
 """The header of a large model with 2,000 tensors takes 300 KB."""
 
-MOST_TENSORS = 50_000
+MAX_TENSORS = 50_000
 """The largest models in one file have a few thousand."""
 
 LARGEST_DIMENSION = 2**40

@@ -12,7 +12,7 @@ from diffprof.pipelines.headers.header import (
     LARGEST_DIMENSION,
     LARGEST_HEADER_BYTES,
     LONGEST_NAME,
-    MOST_TENSORS,
+    MAX_TENSORS,
     StoredTensor,
     WeightHeader,
     damage_error,
@@ -71,9 +71,9 @@ def parse_safetensors_tensors(
     values: Mapping[str, Any], file: object, data_bytes: int | None
 ) -> dict[str, StoredTensor]:
     """Return the tensors of a header; check each of them, and that they are consistent."""
-    if len(values) > MOST_TENSORS:
+    if len(values) > MAX_TENSORS:
         raise RequestError(
-            f"{file} lists {len(values):,} tensors; diffprof reads files with up to {MOST_TENSORS:,}, "
+            f"{file} lists {len(values):,} tensors; diffprof reads files with up to {MAX_TENSORS:,}, "
             "and no diffusion model has as many"
         )
     places: list[tuple[int, int]] = []

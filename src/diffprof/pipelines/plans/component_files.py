@@ -16,7 +16,7 @@ from diffprof.pipelines.plans.folder import INDEX, read_json
 STEMS = {"transformers": "model"}
 USUAL_STEM = "diffusion_pytorch_model"
 VARIANTS = {"float16": "fp16", "bfloat16": "bf16"}
-MOST_SHARDS = 500
+MAX_SHARDS = 500
 
 ReadTensors = Callable[[str, str], Mapping[str, StoredTensor]]
 """Returns the tensors of a component's file, by slot and file name."""
@@ -139,8 +139,8 @@ def _shards(index: Mapping[str, object], name: str) -> list[str]:
     """Return the files that an index lists, without duplicates."""
     listed = index.get("weight_map")
     files = list(dict.fromkeys(listed.values())) if isinstance(listed, dict) else []
-    if len(files) > MOST_SHARDS or not all(isinstance(file, str) and Path(file).name == file for file in files):
-        raise RequestError(f"{name} lists files outside of its folder, or more than {MOST_SHARDS:,}")
+    if len(files) > MAX_SHARDS or not all(isinstance(file, str) and Path(file).name == file for file in files):
+        raise RequestError(f"{name} lists files outside of its folder, or more than {MAX_SHARDS:,}")
     return files
 
 

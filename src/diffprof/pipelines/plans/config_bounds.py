@@ -14,14 +14,14 @@ LONGEST_NAME = 200
 """The longest name of a component, a library or a class, because each becomes part of a path."""
 LARGEST_NUMBER = 2**40
 """The largest number in a configuration; vocabularies, pixels and rotary bases are far smaller."""
-MOST_REPETITIONS = 1_000_000
+MAX_REPETITIONS = 1_000_000
 """The largest count in a configuration, such as that of layers. Libraries create lists of this length; models have
 hundreds."""
-MOST_TIMESTEPS = 100_000
+MAX_TIMESTEPS = 100_000
 """The most timesteps, of which a scheduler makes a table one by one. Published schedulers have 1,000."""
-MOST_NEW_TOKENS = 2_000
+MAX_NEW_TOKENS = 2_000
 """The most tokens that a language model generates, one call for each. Published pipelines generate 8 to 512."""
-MOST_ITEMS = 2_000_000
+MAX_ITEMS = 2_000_000
 """The most values in one file."""
 LONGEST_TEXT = 2_000_000
 TEXT_LENGTH_KEYS = ("model_max_length", "max_len", "max_length", "sequence_length")
@@ -42,10 +42,8 @@ def check_values(values: Any, where: object) -> None:
         seen += 1
         if depth > MAX_DEPTH:
             raise RequestError(f"{where} is nested more than {MAX_DEPTH} deep, which no configuration is; correct it")
-        if seen > MOST_ITEMS:
-            raise RequestError(
-                f"{where} holds more than {MOST_ITEMS:,} values, which no configuration does; correct it"
-            )
+        if seen > MAX_ITEMS:
+            raise RequestError(f"{where} holds more than {MAX_ITEMS:,} values, which no configuration does; correct it")
         if isinstance(value, dict):
             for name, item in value.items():
                 _check_text(name, where)
@@ -85,10 +83,10 @@ def _limit_for(key: str, value: float) -> int:
     if key in TEXT_LENGTH_KEYS:
         return LONGEST_TEXT if value < NO_LENGTH else 10**40
     if "timesteps" in key:
-        return MOST_TIMESTEPS
+        return MAX_TIMESTEPS
     if key == "max_new_tokens":
-        return MOST_NEW_TOKENS
-    return MOST_REPETITIONS if isinstance(value, int) and _COUNTED.search(key) else LARGEST_NUMBER
+        return MAX_NEW_TOKENS
+    return MAX_REPETITIONS if isinstance(value, int) and _COUNTED.search(key) else LARGEST_NUMBER
 
 
 def _value_text(value: float) -> str:

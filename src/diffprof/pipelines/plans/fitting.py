@@ -101,7 +101,7 @@ def single_plans(plan: PartPlan) -> list[PartPlan]:
     """
     if re.fullmatch(r"\w*Multi(ControlNet\w*|Adapter)", plan.class_name) is None or plan.folder is None:
         return []
-    places = [plan.folder, *(plan.folder.with_name(f"{plan.folder.name}_{number}") for number in range(1, MOST_NETS))]
+    places = [plan.folder, *(plan.folder.with_name(f"{plan.folder.name}_{number}") for number in range(1, MAX_NETS))]
     found = []
     for place in itertools.takewhile(lambda place: (place / "config.json").is_file(), places):
         config = read_json(place / "config.json")
@@ -111,7 +111,7 @@ def single_plans(plan: PartPlan) -> list[PartPlan]:
     return found
 
 
-MOST_NETS = 16
+MAX_NETS = 16
 
 
 def is_guard(plan: PartPlan) -> bool:

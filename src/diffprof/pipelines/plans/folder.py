@@ -12,7 +12,7 @@ from typing import Any
 
 from diffprof.errors import RequestError
 from diffprof.pipelines.plans.blueprint import Blueprint, PartPlan
-from diffprof.pipelines.plans.config_bounds import MOST_ITEMS, check_name, check_values
+from diffprof.pipelines.plans.config_bounds import MAX_ITEMS, check_name, check_values
 from diffprof.pipelines.plans.modular_entries import (
     FetchPart,
     ModularEntry,
@@ -87,7 +87,7 @@ def _index_file(folder: Path) -> Path:
             f"{folder} holds {owner}, not a pipeline (there is no model_index.json); "
             f"count it alone with --component {slot} and --input NAME=SHAPE for each of its inputs"
         )
-    inside = sorted(place.parent.name for place in itertools.islice(folder.glob(f"*/{INDEX}"), MOST_ITEMS))
+    inside = sorted(place.parent.name for place in itertools.islice(folder.glob(f"*/{INDEX}"), MAX_ITEMS))
     hint = f"give {folder / inside[0]}" if inside else "give the folder that DiffusionPipeline.save_pretrained wrote"
     raise RequestError(f"{folder} is not a diffusers pipeline: it has no model_index.json; {hint}")
 
@@ -163,7 +163,7 @@ def read_json(path: Path) -> dict[str, Any]:
             raise RequestError(f"{path} is not a file; correct or replace it")
         if status.st_size > LARGEST_TEXT_BYTES:
             raise RequestError(f"{path} is too large for a configuration file; check that it is the right file")
-        value = parse_json(path.read_text(encoding="utf-8"), MOST_ITEMS)
+        value = parse_json(path.read_text(encoding="utf-8"), MAX_ITEMS)
     except (ValueError, RecursionError) as error:
         raise RequestError(f"{path} is not valid JSON ({error}); correct or replace the file") from None
     except OSError as error:

@@ -30,7 +30,7 @@ HEIGHT = 480
 FLAME = 60
 """Height of a level of sections."""
 DEEPEST = 9
-MOST_BLOCKS = 1_200
+MAX_BLOCKS = 1_200
 LEVELS_AT_ONCE = 5
 
 
@@ -48,7 +48,7 @@ class Measure(str, Enum):
 def components_chart(
     profile: Profile,
     by: Measure = Measure.macs,
-    most_blocks: int = MOST_BLOCKS,
+    most_blocks: int = MAX_BLOCKS,
     colours: Mapping[str, str] | None = None,
 ) -> Figure | None:
     """The components and their modules; by time, the sections. None if there is nothing to show.

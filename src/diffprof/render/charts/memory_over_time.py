@@ -22,7 +22,7 @@ from diffprof.render.charts.style import (
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-MOST_POINTS = 500
+MAX_POINTS = 500
 PEAK = "peak allocated between two moments"
 
 
@@ -94,7 +94,7 @@ def _line(name: str, points: Sequence[_Point], colour: str, dash: str) -> Any:
 
 def _highest(points: Sequence[_Point]) -> list[_Point]:
     """Reduce the number of points to the highest of each group of neighbours, which keeps the peaks."""
-    size = -(-len(points) // MOST_POINTS)
+    size = -(-len(points) // MAX_POINTS)
     return [
         max(points[place : place + size], key=lambda point: point.size) for place in range(0, len(points), size or 1)
     ]

@@ -26,7 +26,7 @@ from diffprof.render.charts.style import (
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-MOST_BARS = 2_000
+MAX_BARS = 2_000
 LANE = 44
 MOVE_COLOUR = COLOURS[8]
 STEPS, MOVES = -1, 1_000
@@ -55,7 +55,7 @@ def timeline_chart(profile: Profile) -> Figure | None:
     bars = [*_steps(iteration, clock), *_sections(profile, iteration, clock), *_moves(iteration)]
     if not bars:
         return None
-    kept = sorted(bars, key=lambda bar: -bar.length_ns)[:MOST_BARS]
+    kept = sorted(bars, key=lambda bar: -bar.length_ns)[:MAX_BARS]
     return _draw(sorted(kept, key=lambda bar: bar.start_ns), clock, len(bars) - len(kept))
 
 

@@ -28,7 +28,7 @@ from diffprof.render.charts.style import (
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-MOST_ROWS = 12
+MAX_ROWS = 12
 LONGEST_PLACE = 34
 LEAST_SHARE = 0.001
 
@@ -39,7 +39,7 @@ def kinds_chart(profile: Profile) -> Figure | None:
         (row for row in kind_table(profile) if row.part_of is None), key=lambda row: (-row.macs, -_moved_bytes(row))
     )
     moved = sum(_moved_bytes(row) for row in rows)
-    rows = [row for row in rows if max(row.share, share(_moved_bytes(row), moved)) >= LEAST_SHARE][:MOST_ROWS]
+    rows = [row for row in rows if max(row.share, share(_moved_bytes(row), moved)) >= LEAST_SHARE][:MAX_ROWS]
     if not rows:
         return None
     names = [escape(row.kind) for row in rows]
@@ -86,7 +86,7 @@ def _kind_tooltip(row: KindRow, size: str) -> str:
 
 def attention_chart(profile: Profile) -> Figure | None:
     """The most expensive attention layers, in the colours of their components."""
-    rows = attention_table(profile)[:MOST_ROWS]
+    rows = attention_table(profile)[:MAX_ROWS]
     if not rows:
         return None
     names = distinct_names([f"{row.component}.{row.site.module}" for row in rows])

@@ -20,7 +20,7 @@ MEASURED, COUNTED = 1, 2
 """The two processes of the trace."""
 SECTIONS, ON_DEVICE, STEPS, MOVES, CACHES = 1, 2, 3, 4, 5
 """The threads of the measured process."""
-MOST_MICROSECONDS = 10_000_000
+MAX_MICROSECONDS = 10_000_000
 """The longest timeline of counts. MACs are drawn as microseconds, to a scale that the name of the track states."""
 
 
@@ -101,7 +101,7 @@ def _counter(name: str, at_ns: int, values: Mapping[str, float | None]) -> dict[
 
 def _counted_events(profile: Profile) -> Iterator[dict[str, Any]]:
     scale = 1
-    while profile.total.macs / scale > MOST_MICROSECONDS:
+    while profile.total.macs / scale > MAX_MICROSECONDS:
         scale *= 10
     yield _metadata("process_name", COUNTED, 0, f"counted: 1 us is {numbers.macs(scale)}")
     yield _metadata("thread_name", COUNTED, 1, "calls and modules")

@@ -8,7 +8,7 @@ from pathlib import Path
 from diffprof.render.report.markup import Markup, element
 from diffprof.render.report.page import paragraph
 
-MOST_BYTES = 1_000_000
+MAX_BYTES = 1_000_000
 """A larger image would make the report too large to send around."""
 
 _IMAGE_TYPES = {b"\x89PNG": "image/png", b"\xff\xd8\xff": "image/jpeg", b"GIF8": "image/gif", b"RIFF": "image/webp"}

@@ -21,7 +21,7 @@ from diffprof.render.report.html_table import html_table, profile_html_table
 from diffprof.render.report.lead import cards, lead
 from diffprof.render.report.markup import Markup, element, join
 from diffprof.render.report.page import Page, details, labelled_list, paragraph
-from diffprof.render.report.pictures import MOST_BYTES, embedded_image
+from diffprof.render.report.pictures import MAX_BYTES, embedded_image
 from diffprof.render.report.request import environment_html, request_html
 from diffprof.render.run_sentences import device_line, note_lines, speed_lines, step_lines
 from diffprof.render.run_tables import (
@@ -45,7 +45,7 @@ def profile_html(profile: Profile, image: Path | None = None) -> str:
     """The whole page, with the image that was generated if there is one."""
     page = Page(headline(profile))
     if image is not None:
-        page.add("The result", embedded_image(image.name, image, MOST_BYTES), link="Result")
+        page.add("The result", embedded_image(image.name, image, MAX_BYTES), link="Result")
     _add_findings(page, profile)
     _add_components(page, profile)
     _add_steps(page, profile)

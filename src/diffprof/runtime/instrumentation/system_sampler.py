@@ -17,8 +17,8 @@ from diffprof.runtime.instrumentation.gpu_sensors import GpuReading, ReadGpu, fi
 from diffprof.runtime.timing.sections import Clock
 
 SECOND = 1_000_000_000
-MOST_HZ = 1000
-MOST_POINTS = 36_000
+MAX_HZ = 1000
+MAX_POINTS = 36_000
 """An hour at 10 samples per second; longer runs are kept at half the resolution, and so on."""
 STOP_SECONDS = 10
 """How long `stop` waits for a driver that does not answer."""
@@ -55,8 +55,8 @@ class SystemSampler:
 
         `others` are further GPUs of the pipeline.
         """
-        if not isinstance(hz, (int, float)) or not 0 < hz <= MOST_HZ:
-            raise RequestError(f"The system can be sampled at most {MOST_HZ} times a second, not {hz!r} times.")
+        if not isinstance(hz, (int, float)) or not 0 < hz <= MAX_HZ:
+            raise RequestError(f"The system can be sampled at most {MAX_HZ} times a second, not {hz!r} times.")
         self.problem: str | None = None
         """Why something could not be sampled."""
         self._period_ns = round(SECOND / hz)
@@ -127,7 +127,7 @@ class SystemSampler:
 
     def _keep(self, point: SystemPoint) -> None:
         self._points.append(point)
-        if len(self._points) >= MOST_POINTS:
+        if len(self._points) >= MAX_POINTS:
             pairs = zip(self._points[::2], self._points[1::2], strict=True)
             self._points = [_merge(first, second) for first, second in pairs]
             for other in self._others.values():

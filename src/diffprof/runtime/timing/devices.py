@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol
 MILLISECOND = 1_000_000
 SWEEP_AT = 64
 """The number of pending measurements that triggers the first sweep; later, twice what the last sweep left."""
-MOST_OUTSTANDING = 8192
+MAX_OUTSTANDING = 8192
 
 
 class Event(Protocol):
@@ -108,7 +108,7 @@ class DeviceTimer:
             self.reuse(begin, end)
             return
         self._outstanding.append((begin, end, receiver))
-        is_due = len(self._outstanding) >= (MOST_OUTSTANDING if self._reading_waits() else self._sweep_at)
+        is_due = len(self._outstanding) >= (MAX_OUTSTANDING if self._reading_waits() else self._sweep_at)
         if is_due and self._lock.acquire(blocking=False):
             try:
                 self._sweep()
@@ -137,7 +137,7 @@ class DeviceTimer:
             begin, end, receiver = self._outstanding.popleft()
             if _is_done(end):
                 self._resolve(begin, end, receiver)
-            elif len(self._outstanding) >= MOST_OUTSTANDING:
+            elif len(self._outstanding) >= MAX_OUTSTANDING:
                 receiver(None)
             else:
                 self._outstanding.append((begin, end, receiver))

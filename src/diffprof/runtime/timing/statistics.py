@@ -13,16 +13,16 @@ from diffprof.runtime.timing.distributions import NANOSECONDS, Distribution, sum
 
 WAITING_SAMPLES = 512
 """How many samples a series collects before it processes them, which is faster than one by one."""
-MOST_NAMES = 10_000
+MAX_NAMES = 10_000
 FURTHER_NAMES = "(further names)"
-"""The name that replaces all new names once there are `MOST_NAMES`."""
+"""The name that replaces all new names once there are `MAX_NAMES`."""
 LONGEST_SECONDS = 9_000_000_000
 
 
 class Timings:
     """Times by name; a name may be a path (``generate/vae_decode``).
 
-    Thread-safe. Memory is bounded by `MOST_NAMES` names and by the number of samples that each keeps.
+    Thread-safe. Memory is bounded by `MAX_NAMES` names and by the number of samples that each keeps.
     """
 
     def __init__(self) -> None:
@@ -77,7 +77,7 @@ class Timings:
         with self._lock:
             found = self._series.get(path)
             if found is None:
-                path = path if len(self._series) < MOST_NAMES else FURTHER_NAMES
+                path = path if len(self._series) < MAX_NAMES else FURTHER_NAMES
                 found = self._series.setdefault(path, SectionSeries(self, path))
             return found
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
 HEIGHT = 460
-MOST_LINES = 40
+MAX_LINES = 40
 
 NUMBERS = {
     "height": "height", "width": "width", "frames": "frames", "batch": "images per prompt", "steps": "steps",
@@ -85,7 +85,7 @@ def _lines(rows: Sequence[Row], axis: str) -> dict[str, list[Row]]:
     for row in rows:
         name = ", ".join(_label(name, getattr(row, name)) for name in differing) or row.model
         lines.setdefault(name, []).append(row)
-    kept = dict(list(lines.items())[:MOST_LINES])
+    kept = dict(list(lines.items())[:MAX_LINES])
     return {name: sorted(points, key=lambda row: getattr(row, axis) or 0) for name, points in kept.items()}
 
 

@@ -11,7 +11,7 @@ from diffprof.sweeps.views.charts import AMOUNTS, sweep_chart
 from diffprof.sweeps.views.tables import columns_for_page, sweep_blocks
 from diffprof.version import __version__
 
-MOST_ROWS = 2_000
+MAX_ROWS = 2_000
 """More rows make a page slow to scroll."""
 
 
@@ -23,7 +23,7 @@ def sweep_html(result: SweepResult) -> str:
         for amount, title in AMOUNTS.items()
     }
     page.add("Charts", page.tabs("charts", charts))
-    for block in sweep_blocks(result, MOST_ROWS, columns_for_page):
+    for block in sweep_blocks(result, MAX_ROWS, columns_for_page):
         lines = [paragraph(line) for line in block.lines]
         page.add(block.title, *lines, *([html_table(block.columns)] if block.columns else []),
                  *(paragraph(line, "note") for line in block.after))  # fmt: skip

@@ -15,10 +15,10 @@ from diffprof.sweeps.records import RUN, Row, SweepResult, TaskOutcome
 if TYPE_CHECKING:
     from rich.console import Console
 
-MOST_ROWS = 60
+MAX_ROWS = 60
 """The most rows on the console; files have all of them."""
 
-MOST_FAILURES = 20
+MAX_FAILURES = 20
 TEXT_WIDTH = 110
 FITS = {True: "yes", False: "no", None: ""}
 
@@ -36,7 +36,7 @@ def sweep_blocks(
 
 def print_sweep(result: SweepResult, console: Console) -> None:
     """Print the table; if there are many rows, only the first."""
-    print_blocks(sweep_blocks(result, MOST_ROWS), console)
+    print_blocks(sweep_blocks(result, MAX_ROWS), console)
 
 
 def sweep_text(result: SweepResult) -> str:
@@ -53,7 +53,7 @@ def sweep_notebook(result: SweepResult) -> str:
     """The first points as HTML, for a notebook."""
     from diffprof.render.notebook import blocks_html
 
-    return blocks_html(sweep_blocks(result, MOST_ROWS))
+    return blocks_html(sweep_blocks(result, MAX_ROWS))
 
 
 def _points(result: SweepResult, most_rows: int | None, arrange: Callable[[Sequence[Row]], list[Column]]) -> Block:
@@ -146,11 +146,11 @@ def _failures(failures: Sequence[TaskOutcome]) -> Block:
     for failure in failures:
         reasons.setdefault(failure.error or "", []).append(failure)
     lines = []
-    for reason, outcomes in list(reasons.items())[:MOST_FAILURES]:
+    for reason, outcomes in list(reasons.items())[:MAX_FAILURES]:
         more = f" and {len(outcomes) - 1:,} more" if len(outcomes) > 1 else ""
         lines.append(f"- {point_name(outcomes[0])}{more}: {reason}")
-    if len(reasons) > MOST_FAILURES:
-        lines.append(f"- and {numbers.times(len(reasons) - MOST_FAILURES, 'reason')} more")
+    if len(reasons) > MAX_FAILURES:
+        lines.append(f"- and {numbers.times(len(reasons) - MAX_FAILURES, 'reason')} more")
     return Block(f"{numbers.times(len(failures), 'request')} failed", lines)
 
 

@@ -33,7 +33,7 @@ _SOFTMAX = re.compile(r"softmax", re.I)
 _BIAS_OPS = ("aten::add", "aten::add_", "aten::masked_fill", "aten::masked_fill_", "aten::where", "aten::baddbmm")
 
 # The most kernels between a product and its softmax: scale, mask, dtype, dropout, and the computation of a bias.
-MOST_KERNELS_BETWEEN = 40
+MAX_KERNELS_BETWEEN = 40
 LARGEST_FLASH_HEAD = 256
 
 _DTYPES = {"c10::BFloat16": "bfloat16", "c10::Half": "float16", "float": "float32", "double": "float64"}
@@ -132,7 +132,7 @@ class _AttentionSearch:
 
     def _nearest_product(self, order: Ints, place: int, direction: int) -> int | None:
         """The position in `order` of the nearest batched product, with only small work before the softmax."""
-        for distance in range(1, MOST_KERNELS_BETWEEN + 1):
+        for distance in range(1, MAX_KERNELS_BETWEEN + 1):
             other = place + direction * distance
             if not 0 <= other < len(order):
                 return None

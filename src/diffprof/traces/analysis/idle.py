@@ -25,11 +25,11 @@ from diffprof.traces.facts import (
 from diffprof.traces.reading.columns import MEMCPY, UNKNOWN, Ints, RecordedTrace, values_at
 
 # The longest gaps are listed one by one; the causes cover all.
-MOST_GAPS = 10_000
-MOST_CAUSES = 1_000
+MAX_GAPS = 10_000
+MAX_CAUSES = 1_000
 OTHERS = "others"
 # For how many causes, and how many gaps of each, the callees of the host are searched.
-MOST_SEARCHED = 40
+MAX_SEARCHED = 40
 
 _CODES = {cause: number for number, cause in enumerate(CAUSES)}
 
@@ -130,15 +130,15 @@ class _GapAnalysis:
         ]
         order = np.argsort(-idle, kind="stable").tolist()
         searched = [
-            self._with_main_callee(rows[number], np.flatnonzero(group == number)) for number in order[:MOST_SEARCHED]
+            self._with_main_callee(rows[number], np.flatnonzero(group == number)) for number in order[:MAX_SEARCHED]
         ]
-        others = [rows[number] for number in order[MOST_SEARCHED:MOST_CAUSES]]
-        return searched + others + _sum_by_cause([rows[number] for number in order[MOST_CAUSES:]])
+        others = [rows[number] for number in order[MAX_SEARCHED:MAX_CAUSES]]
+        return searched + others + _sum_by_cause([rows[number] for number in order[MAX_CAUSES:]])
 
     def gaps(self) -> tuple[Gap, ...]:
         """The longest gaps, in the order of time."""
         origin = self.trace.start_and_end()[0]
-        longest = np.argsort(self.start - self.end, kind="stable")[:MOST_GAPS]
+        longest = np.argsort(self.start - self.end, kind="stable")[:MAX_GAPS]
         names = self.trace.names
         return tuple(
             Gap(
@@ -195,7 +195,7 @@ class _GapAnalysis:
         host = self.trace.host
         times: dict[str, int] = {}
         longest = chosen[np.argsort(self.start[chosen] - self.end[chosen], kind="stable")]
-        longest_gaps = longest[self.row[longest] != NOTHING][:MOST_SEARCHED]
+        longest_gaps = longest[self.row[longest] != NOTHING][:MAX_SEARCHED]
         for at in longest_gaps:
             begin, end = self.start[at], self.launched[at]
             for called in self.tree.calls(self.row[at], begin, end):

@@ -18,13 +18,13 @@ WEIGHTS_KEY = "diffprof_weights"
 """The key under which `diffprof run` adds the path of each weight, by address, to a snapshot."""
 BEFORE_FAILURE = 5
 """How many allocations before a failed one are listed."""
-MOST_FAILURES = 20
+MAX_FAILURES = 20
 """Only the latest failures are listed, because a program may retry many times."""
 DEEPEST_STACK = 6
 LONGEST_LABEL = 200
 LARGEST_BYTES = 2**50
-MOST_DEVICES = 1024
-MOST_BLOCKS = 20_000_000
+MAX_DEVICES = 1024
+MAX_BLOCKS = 20_000_000
 """A small pickle can refer to one list of blocks many times, so the number of blocks is limited."""
 DEEPEST_FRAME = 1000
 OWNERS = (
@@ -105,10 +105,10 @@ def explain_snapshot(path: Path) -> tuple[DeviceSnapshot, ...]:
         weights = content.get(WEIGHTS_KEY) or {}
         if type(weights) is not dict:
             raise ValueError("weights have no addresses")
-        if sum(len(segment["blocks"]) for segment in segments) > MOST_BLOCKS:
+        if sum(len(segment["blocks"]) for segment in segments) > MAX_BLOCKS:
             raise ValueError("more blocks than there can be")
         numbers = [segment["device"] for segment in segments] + [n for n, trace in enumerate(traces) if trace]
-        if not all(type(number) is int and 0 <= number < MOST_DEVICES for number in numbers):
+        if not all(type(number) is int and 0 <= number < MAX_DEVICES for number in numbers):
             raise ValueError("a device has no number")
         devices = sorted(set(numbers))
         return tuple(
@@ -280,7 +280,7 @@ def _failures(
     at_end: Mapping[int, _Block], trace: Sequence[Mapping[str, Any]], made: Mapping[int, _Block]
 ) -> Iterator[FailedAllocation]:
     failed = [number for number, event in enumerate(trace) if event["action"] == FAILED]
-    for number in failed[-MOST_FAILURES:]:
+    for number in failed[-MAX_FAILURES:]:
         event = trace[number]
         asked = _Block(_size(event["size"]), event.get("frames") or (), _label(event.get("user_metadata")))
         earlier = [made[n] for n in range(number) if trace[n]["action"] == ALLOCATED]

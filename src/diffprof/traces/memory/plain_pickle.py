@@ -16,9 +16,9 @@ from typing import Any
 from diffprof.errors import FileFormatError, FileProblem
 
 LARGEST_FILE = 512 * 1024**2
-MOST_INSTRUCTIONS = 40_000_000
+MAX_INSTRUCTIONS = 40_000_000
 """A snapshot of 200,000 allocations, which is what `diffprof run` records, has about 14 million."""
-MOST_BYTES = 10**9
+MAX_BYTES = 10**9
 """The limit for values in memory: an empty list is one byte in a file, but sixty in memory."""
 POINTER_BYTES, ENTRY_BYTES = 8, 50
 """Of a place in a list, and of a key or value in a dictionary with the room that it keeps free."""
@@ -88,7 +88,7 @@ class PlainReader:
 
     def read(self) -> Any:
         """Execute all instructions, and return the value."""
-        for _ in range(MOST_INSTRUCTIONS):
+        for _ in range(MAX_INSTRUCTIONS):
             code = self._content[self._at]
             self._at += 1
             if code == STOP:
@@ -98,7 +98,7 @@ class PlainReader:
             if instruction is None:
                 raise ForbiddenInstruction(NAMES.get(code, hex(code)))
             instruction(self)
-            if self._held_bytes > MOST_BYTES:
+            if self._held_bytes > MAX_BYTES:
                 raise TooLarge
         raise TooLarge
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 
-MOST_STACKS = 3
+MAX_STACKS = 3
 SEPARATOR = " < "
 
 
@@ -62,7 +62,7 @@ def snapshot_csv(devices: Sequence[DeviceSnapshot]) -> str:
 
 def _print_stacks(device: DeviceSnapshot, console: Console, top: int) -> None:
     """Print the largest allocations with their stacks."""
-    for share in device.stacks[: min(top, MOST_STACKS)]:
+    for share in device.stacks[: min(top, MAX_STACKS)]:
         if SEPARATOR in share.name:
             console.print(f"{numbers.gigabytes(share.held_bytes)} at the peak by", markup=False, highlight=False)
             for line in share.name.split(SEPARATOR):

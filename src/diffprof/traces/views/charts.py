@@ -32,8 +32,8 @@ from diffprof.traces.views.names import CAUSES, short, short_path
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-MOST_GAPS = 1_000
-MOST_STEPS = 500
+MAX_GAPS = 1_000
+MAX_STEPS = 500
 LONGEST_NAME = 80
 
 # One colour for each part of a timeline, in all charts.
@@ -80,7 +80,7 @@ def activity_chart(activity: DeviceActivity) -> Figure | None:
 
 def gaps_chart(explanation: TraceExplanation) -> Figure | None:
     """The longest gaps: when, how long and why; lengths on a logarithmic scale."""
-    longest = sorted((gap for gap in explanation.gaps if gap.length_ns), key=lambda gap: -gap.length_ns)[:MOST_GAPS]
+    longest = sorted((gap for gap in explanation.gaps if gap.length_ns), key=lambda gap: -gap.length_ns)[:MAX_GAPS]
     if not longest:
         return None
     points = []
@@ -149,7 +149,7 @@ def kinds_chart(explanation: TraceExplanation) -> Figure | None:
 def steps_chart(explanation: TraceExplanation) -> Figure | None:
     """Host time and GPU time of each step."""
     steps = explanation.steps
-    if steps is None or not 1 < len(steps.kernels) <= MOST_STEPS:
+    if steps is None or not 1 < len(steps.kernels) <= MAX_STEPS:
         return None
     names = [str(number) for number in range(1, len(steps.kernels) + 1)]
     bars_of = [("host", steps.host_ns, GREY)]

@@ -196,10 +196,10 @@ def _activity_tabs(page: Page, explanation: TraceExplanation) -> Markup:
 
 
 def _idle(page: Page, explanation: TraceExplanation) -> None:
-    shown = numbers.exact(charts.MOST_GAPS)
+    shown = numbers.exact(charts.MAX_GAPS)
     many = (
         f" The {shown} longest of {numbers.exact(len(explanation.gaps))}."
-        if len(explanation.gaps) > charts.MOST_GAPS
+        if len(explanation.gaps) > charts.MAX_GAPS
         else ""
     )
     chart = page.chart(charts.gaps_chart(explanation), "The longest gaps over time, by cause")
