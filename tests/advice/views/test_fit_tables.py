@@ -11,8 +11,8 @@ from diffprof.advice.views.fit_tables import (
     changes_block,
     fit_blocks,
     host_block,
+    last_resort,
     stages_block,
-    too_large_tensors,
     verdict,
 )
 from diffprof.record.fit import Fit
@@ -48,14 +48,24 @@ def test_the_answer_says_where_the_peak_is() -> None:
 
 def test_where_tensors_alone_are_too_large_a_smaller_request_is_named() -> None:
     load, decode = FIT.stages
-    large = replace(FIT, changes=(), stages=(load, replace(decode, activation_bytes=7 * GIB, kept_bytes=2 * GIB)))
-    assert too_large_tensors(large) == [
-        "no offload or quantization is enough: the tensors while decoding alone take 9.00 GiB; "
+    large = replace(decode, stage="denoise", activation_bytes=7 * GIB, kept_bytes=2 * GIB)
+    fit = replace(FIT, changes=(), stages=(load, large))
+    assert last_resort(fit) == [
+        "no offload or quantization is enough: the tensors while denoising alone take 9.00 GiB; "
         "choose a smaller size, or fewer images or frames"
     ]
-    assert answer_block(large).lines[-1] == too_large_tensors(large)[0]
-    for other in (FIT, replace(FIT, changes=()), replace(large, fits=True), replace(large, usable_bytes=9 * GIB)):
-        assert not too_large_tensors(other)
+    assert answer_block(fit).lines[-1] == last_resort(fit)[0]
+    decoding = replace(large, stage="decode")
+    assert not last_resort(replace(fit, stages=(load, decoding)))  # tiles make it smaller
+    for other in (FIT, replace(FIT, changes=()), replace(fit, fits=True)):
+        assert not last_resort(other)
+
+
+def test_where_only_the_cache_of_the_allocator_is_too_large_its_setting_is_named() -> None:
+    (sentence,) = last_resort(replace(FIT, changes=(), usable_bytes=9 * GIB + GIB // 2))
+    assert sentence.startswith(
+        "the 8.00 GiB that are allocated would fit: PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True"
+    )
 
 
 def test_each_stage_has_its_parts() -> None:

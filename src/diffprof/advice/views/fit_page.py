@@ -7,9 +7,9 @@ from diffprof.advice.views.fit_tables import (
     WHEN,
     changes_block,
     host_block,
+    last_resort,
     peak_words,
     stages_block,
-    too_large_tensors,
     verdict,
 )
 from diffprof.advice.views.request_words import heading, run_lines
@@ -39,7 +39,7 @@ def fit_html(fit: Fit) -> str:
         *(paragraph(f"{line[:1].upper()}{line[1:]}.", "about") for line in run_lines(fit.settings)),
         paragraph(f"It {verdict(fit)}.", "lead"),
         paragraph(f"The peak is {peak_words(fit)}; {_peak_sentence(fit)}."),
-        *(paragraph(f"{line[:1].upper()}{line[1:]}.") for line in too_large_tensors(fit)),
+        *(paragraph(f"{line[:1].upper()}{line[1:]}.") for line in last_resort(fit)),
         _cards(fit),
     ]
     return page.html(header, f"Made with diffprof {__version__}.")

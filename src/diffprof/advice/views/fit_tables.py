@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 from diffprof.advice.views.request_words import request_lines, run_lines
 from diffprof.record.fit import Change, Fit, StageMemory
 from diffprof.render import numbers
@@ -38,7 +36,7 @@ def answer_block(fit: Fit) -> Block:
         verdict(fit),
         f"peak: {peak_words(fit)}",
         f"where: {STAGE_NAMES[peak.stage]}" + (f", in {where}" if where else ""),
-        *too_large_tensors(fit),
+        *last_resort(fit),
     ]
     return Block(f"{fit.model}: memory of one generation", lines)
 
@@ -71,15 +69,26 @@ def verdict(fit: Fit) -> str:
     return f"does not fit on {device}: {missing} more than the usable {usable}"
 
 
-def too_large_tensors(fit: Fit) -> list[str]:
-    """A sentence if no change fits because tensors alone, which only another request makes smaller, are too large."""
-    most = max(fit.stages, key=_tensor_bytes, default=None)
-    if fit.fits is not False or fit.changes or most is None or _tensor_bytes(most) <= (fit.usable_bytes or math.inf):
+def last_resort(fit: Fit) -> list[str]:
+    """A sentence about what else would help, if it does not fit and no change is enough."""
+    if fit.fits is not False or fit.changes or fit.usable_bytes is None:
         return []
-    return [
-        f"no offload or quantization is enough: the tensors {WHEN[most.stage]} alone take "
-        f"{numbers.gibibytes(_tensor_bytes(most))}; choose a smaller size, or fewer images or frames"
-    ]
+    is_tiled = fit.request is not None and "vae_tiling" in fit.request.enable
+    # Tiles make the tensors of the decoder smaller.
+    fixed = [stage for stage in fit.stages if stage.stage != "decode" or is_tiled]
+    most = max(fixed, key=_tensor_bytes, default=None)
+    if most is not None and _tensor_bytes(most) > fit.usable_bytes:
+        return [
+            f"no offload or quantization is enough: the tensors {WHEN[most.stage]} alone take "
+            f"{numbers.gibibytes(_tensor_bytes(most))}; choose a smaller size, or fewer images or frames"
+        ]
+    peak = fit.peak
+    if peak.allocated_bytes + peak.device_bytes - peak.reserved_bytes <= fit.usable_bytes:
+        return [
+            f"the {numbers.gibibytes(peak.allocated_bytes)} that are allocated would fit: "
+            "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True avoids most of what is reserved beyond them"
+        ]
+    return []
 
 
 def _tensor_bytes(stage: StageMemory) -> int:
