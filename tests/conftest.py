@@ -28,8 +28,9 @@ sys.dont_write_bytecode = False
 gc.disable()
 
 # How fast examples are made depends on what else the machine does: no reason to fail.
-settings.register_profile("any-machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("any-machine")
+settings.register_profile("some", deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=20)
+settings.register_profile("extensive", settings.get_profile("some"), max_examples=100)
+settings.load_profile("some")
 
 MANY_OBJECTS = 50_000
 """So many take the garbage collector a few hundredths of a second."""
@@ -38,6 +39,11 @@ MANY_OBJECTS = 50_000
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="Overwrite the golden files with what came out.")
     parser.addoption("--extensive", action="store_true", help="Run the tests that are marked as extensive, too.")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("--extensive"):
+        settings.load_profile("extensive")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

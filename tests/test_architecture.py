@@ -78,7 +78,9 @@ def imported_libraries(node: ast.AST) -> set[str]:
         names = [alias.name for alias in node.names]
     elif isinstance(node, ast.ImportFrom):
         names = [node.module or ""]
-    inside = (imported_libraries(child) for child in ast.iter_child_nodes(node))
+    # An expression imports nothing.
+    statements = (child for child in ast.iter_child_nodes(node) if not isinstance(child, ast.expr))
+    inside = (imported_libraries(child) for child in statements)
     return {name.partition(".")[0] for name in names}.union(*inside)
 
 

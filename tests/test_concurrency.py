@@ -140,8 +140,15 @@ def listening() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("listening")
-@pytest.mark.parametrize("interrupt", [raise_interrupt, send_interrupt])
-@pytest.mark.parametrize("work", [diffprof.profile, diffprof.measure])
+@pytest.mark.parametrize(
+    ("work", "interrupt"),
+    [
+        (diffprof.profile, send_interrupt),
+        (diffprof.measure, send_interrupt),
+        pytest.param(diffprof.profile, raise_interrupt, marks=pytest.mark.extensive),
+        pytest.param(diffprof.measure, raise_interrupt, marks=pytest.mark.extensive),
+    ],
+)
 def test_interrupted_work_leaves_the_pipeline_and_torch_as_they_were(
     work: Callable[..., Any], interrupt: Callable[[], None], pipeline: Any, macs: int
 ) -> None:

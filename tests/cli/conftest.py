@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import sys
 from collections.abc import Callable
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+from unittest import mock
 
 import pytest
 from PIL import Image
@@ -39,15 +42,27 @@ def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setenv("COLUMNS", "100")
 
     def run_it(*arguments: str) -> Ended:
-        monkeypatch.setattr(sys, "argv", ["diffprof", *arguments])
-        try:
-            code = main()
-        except SystemExit as ended:
-            code = int(ended.code or 0)
+        code = exit_code_of(*arguments)
         captured = capsys.readouterr()
         return Ended(code, captured.out, captured.err)
 
     return run_it
+
+
+def run_alone(*arguments: str) -> Ended:
+    """``diffprof ARGUMENTS`` for a fixture that many tests share."""
+    out, err = io.StringIO(), io.StringIO()
+    with redirect_stdout(out), redirect_stderr(err), mock.patch.dict(os.environ, COLUMNS="100"):
+        code = exit_code_of(*arguments)
+    return Ended(code, out.getvalue(), err.getvalue())
+
+
+def exit_code_of(*arguments: str) -> int:
+    with mock.patch.object(sys, "argv", ["diffprof", *arguments]):
+        try:
+            return main()
+        except SystemExit as ended:
+            return int(ended.code or 0)
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""``python -m tests.cli.quick_engine ARGUMENTS``: the command line with an engine that counts nothing, and no torch."""
+"""The command line in a process of its own, with an engine that counts nothing."""
 
 from __future__ import annotations
 
@@ -8,6 +8,11 @@ import sys
 from types import ModuleType
 from typing import Any
 
+# What a command imports is there before it is forked.
+import diffprof.cli.commands.profile
+import diffprof.cli.output.profile
+import diffprof.counting.request_profile
+import diffprof.record.history  # noqa: F401
 from diffprof.cli import main
 from diffprof.record.history import rows
 from diffprof.record.profile import Profile
@@ -25,9 +30,20 @@ def profile_model(request: Any, progress: Any) -> Profile:
     return stable_diffusion()
 
 
-module = ModuleType("diffprof.counting.profile")
-module.profile_model = profile_model  # type: ignore[attr-defined]
-sys.modules["diffprof.counting.profile"] = module
+def run_quickly(arguments: list[str]) -> int:
+    """Run ``diffprof ARGUMENTS`` and return its exit code. What it changes in this process stays changed."""
+    module = ModuleType("diffprof.counting.profile")
+    module.profile_model = profile_model  # type: ignore[attr-defined]
+    sys.modules["diffprof.counting.profile"] = module
+    if os.environ.get("KILLED_WHILE"):
+        kill_while_writing()
+    if os.environ.get("WITHOUT_HOME"):
+        # As in a container that runs as a user whom no list has.
+        import pwd
+
+        pwd.getpwuid = no_user
+    sys.argv = ["diffprof", *arguments]
+    return main()
 
 
 def kill_while_writing() -> None:
@@ -44,14 +60,3 @@ def kill_while_writing() -> None:
 
 def no_user(number: int) -> Any:
     raise KeyError(number)
-
-
-if __name__ == "__main__":
-    if os.environ.get("KILLED_WHILE"):
-        kill_while_writing()
-    if os.environ.get("WITHOUT_HOME"):
-        # As in a container that runs as a user whom no list has.
-        import pwd
-
-        pwd.getpwuid = no_user
-    sys.exit(main())

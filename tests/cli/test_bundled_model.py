@@ -38,9 +38,11 @@ def test_it_leads_the_list_and_says_that_nothing_has_to_be_fetched(run: Run) -> 
     "command",
     [
         ("profile", SHAPES, "--steps", "2"),
-        ("run", SHAPES, "--steps", "1", "--iterations", "1", "--warmup", "0"),
         ("compare", SHAPES, "sd-2.1-base", "--steps", "2"),
-        ("generate", "a red circle", "--model", SHAPES, "--steps", "1"),
+        pytest.param(
+            ("run", SHAPES, "--steps", "1", "--iterations", "1", "--warmup", "0"), marks=pytest.mark.extensive
+        ),
+        pytest.param(("generate", "a red circle", "--model", SHAPES, "--steps", "1"), marks=pytest.mark.extensive),
     ],
     ids=lambda command: command[0],
 )

@@ -17,7 +17,8 @@ from typing import Any
 import pytest
 
 from diffprof.record.history import History
-from tests.children import run_child
+from tests.children import run_forked
+from tests.cli.quick_engine import run_quickly
 from tests.sample_profiles import stable_diffusion
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="limits and signals of Linux")
@@ -37,11 +38,9 @@ def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return home
 
 
-def diffprof(*arguments: object, exit_code: int = 0, **options: Any) -> subprocess.CompletedProcess[str]:
-    # Without bytecode: where files cannot grow, Python leaves half of it behind, and nobody can import that any more.
-    options["env"] = {**options.get("env", os.environ), "PYTHONDONTWRITEBYTECODE": "1"}
+def diffprof(*arguments: object, **options: Any) -> subprocess.CompletedProcess[str]:
     # Counted: a law would answer before the quick engine is asked.
-    return run_child("-m", "tests.cli.quick_engine", *arguments, "--count", exit_code=exit_code, **options)
+    return run_forked(lambda: run_quickly([*map(str, arguments), "--count"]), **options)
 
 
 def macs_printed(child: subprocess.CompletedProcess[str]) -> int:
@@ -176,6 +175,6 @@ def test_two_processes_with_one_cache_get_the_same_answer(places: Path) -> None:
 def test_a_reader_that_goes_away_does_not_stop_the_file(places: Path, tmp_path: Path) -> None:
     read, write = os.pipe()
     os.close(read)
-    with os.fdopen(write, "wb") as closed:
-        diffprof("profile", "sdxl", "-o", tmp_path / "p.json", stdout=closed)
+    diffprof("profile", "sdxl", "-o", tmp_path / "p.json", stdout=write)
+    os.close(write)
     assert json.loads((tmp_path / "p.json").read_text())["total"]["macs"] == MACS

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from diffprof.findings import RULES, Rule, findings
 from diffprof.record.measured import Measured
@@ -79,7 +79,6 @@ def _sections() -> dict[str, str]:
     return dict(zip(parts[::2], (text.replace("\n", " ") for text in parts[1::2]), strict=True))
 
 
-@settings(max_examples=30, deadline=None)
 @given(profiles())
 def test_the_findings_of_any_profile_can_be_rendered(profile: Profile) -> None:
     for finding in findings(profile):

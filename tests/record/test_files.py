@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import itertools
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 
 import jsonschema
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 import diffprof
 from diffprof.errors import FileFormatError, OutputError
@@ -44,7 +45,6 @@ def test_a_saved_profile_is_the_same_when_opened(make: Callable[[], Profile], na
     assert path.read_bytes().startswith(b"\x1f\x8b") == name.lower().endswith(".gz")
 
 
-@settings(max_examples=30, deadline=None)
 @given(profiles())
 def test_every_profile_survives_the_way_through_json(profile: Profile) -> None:
     values = json.loads(files.dumps(profile))
@@ -79,15 +79,30 @@ def test_the_same_profile_is_the_same_file(tmp_path: Path) -> None:
     assert one.read_bytes() == other.read_bytes()
 
 
-@pytest.mark.parametrize("make", [hostile, everything_measured])
-def test_a_wrong_type_anywhere_is_always_a_file_format_error(make: Callable[[], Profile]) -> None:
+WRONG_VALUES = (None, [], {}, "x", -1, 1.5, True)
+
+
+@pytest.mark.parametrize(
+    ("make", "tried"),
+    [
+        (hostile, 2),
+        (everything_measured, 1),
+        *(
+            pytest.param(make, len(WRONG_VALUES), marks=pytest.mark.extensive)
+            for make in (hostile, everything_measured)
+        ),
+    ],
+)
+def test_a_wrong_type_anywhere_is_always_a_file_format_error(make: Callable[[], Profile], tried: int) -> None:
+    """In each place the next ones of the wrong values."""
     values = to_json(make())
+    wrong_values = itertools.cycle(WRONG_VALUES)
     for *parents, last in leaves(values):
         place: Any = values
         for part in parents:
             place = place[part]
         right = place[last]
-        for wrong in (None, [], {}, "x", -1, 1.5, True):
+        for wrong in itertools.islice(wrong_values, tried):
             place[last] = wrong
             try:
                 from_json(values)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import jsonschema
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 import diffprof
 from diffprof.errors import FileFormatError
@@ -76,7 +76,6 @@ def test_no_field_of_the_whole_is_forgotten() -> None:
         assert sorted(written) == sorted(field.name for field in fields(record))
 
 
-@settings(max_examples=30, deadline=None)
 @given(profiles())
 def test_opening_a_file_a_second_time_changes_nothing(profile: Profile) -> None:
     values = to_json(profile)

@@ -3,39 +3,42 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+import torch
 
 from diffprof.traces.analysis.explain import explain_trace
 from diffprof.traces.facts import TraceExplanation
-from tests.children import run_child
+from tests.children import run_forked
 
 STEPS = 3
 
-# Two recordings: torch fails now and then in `key_averages()` when it has recorded stacks, with a name that it cannot
-# decode. Its own numbers are taken from a recording without them.
-RECORDING = """
-import json, sys, torch
 
-model = torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.GELU(), torch.nn.LayerNorm(64))
-
-def record(path, with_stack):
+def record(path: Path, with_stack: bool) -> torch.profiler.profile:
+    model = torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.GELU(), torch.nn.LayerNorm(64))
     image = torch.randn(8, 64)
     options = {"record_shapes": True, "profile_memory": True, "with_stack": with_stack}
     with torch.no_grad(), torch.profiler.profile(**options) as profiler:
-        for _ in range(int(sys.argv[3])):
+        for _ in range(STEPS):
             with torch.profiler.record_function("denoise_step"):
                 image = model(image)
                 torch.nn.functional.scaled_dot_product_attention(*[image.view(1, 2, 4, 64)] * 3)
-    profiler.export_chrome_trace(path)
+    profiler.export_chrome_trace(str(path))
     return profiler
 
-record(sys.argv[1], with_stack=True)
-rows = [row for row in record(sys.argv[2], with_stack=False).key_averages() if row.key.startswith("aten::")]
-print(json.dumps({row.key: (row.count, row.self_cpu_time_total, row.cpu_time_total) for row in rows}))
-"""
+
+def record_twice(with_stacks: Path, without_stacks: Path) -> int:
+    """Print what torch says about the recording without stacks.
+
+    With them, it fails now and then in `key_averages()`, with a name that it cannot decode.
+    """
+    record(with_stacks, with_stack=True)
+    rows = [row for row in record(without_stacks, with_stack=False).key_averages() if row.key.startswith("aten::")]
+    sys.stdout.write(json.dumps({row.key: (row.count, row.self_cpu_time_total, row.cpu_time_total) for row in rows}))
+    return 0
 
 
 class Recorded(NamedTuple):
@@ -51,7 +54,7 @@ class Recorded(NamedTuple):
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
     """Recorded in a process of its own: stacks have every thread of the process in them."""
     paths: list[Path] = [tmp_path_factory.mktemp("torch") / f"{name}.json.gz" for name in ("stacks", "plain")]
-    child = run_child("-c", RECORDING, *paths, STEPS)
+    child = run_forked(lambda: record_twice(*paths))
     return Recorded(*map(explain_trace, paths), json.loads(child.stdout.splitlines()[-1]))
 
 

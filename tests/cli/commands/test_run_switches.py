@@ -15,7 +15,7 @@ from diffprof.record.profile import Profile
 from tests.cli.conftest import Ended, Run
 from tests.pipelines.loadable import saved_with_weights
 
-CALL = ("--height", "8", "--width", "8", "--steps", "3", "--set", "max_sequence_length=24")
+CALL = ("--height", "8", "--width", "8", "--steps", "1", "--set", "max_sequence_length=24")
 ONCE = ("--iterations", "1", "--warmup", "0", "--sample-hz", "0", "--device", "cpu", "--seed", "1")
 
 
@@ -77,7 +77,10 @@ def graphs() -> Iterator[list[Any]]:
 
 @pytest.mark.parametrize(
     ("options", "way"),
-    [(("--compile", "--verbose"), "whole"), (("--compile", "regional"), "regional")],
+    [
+        (("--compile", "--verbose"), "whole"),
+        pytest.param(("--compile", "regional"), "regional", marks=pytest.mark.extensive),
+    ],
 )
 def test_compile_stands_alone_or_takes_a_way(
     switched: Callable[..., tuple[Ended, Profile]], graphs: list[Any], loaded: list[Any], options: Any, way: str
@@ -121,7 +124,7 @@ def test_weights_are_offloaded_and_the_moves_are_recorded(switched: Callable[...
 
 
 def test_a_cache_skips_what_hardly_changes(switched: Callable[..., tuple[Ended, Profile]]) -> None:
-    _, profile = switched("--cache", "first_block:1000")
+    _, profile = switched("--cache", "first_block:1000", "--steps", "3")
     assert profile.measured is not None
     events = [event.hit for event in profile.measured.iterations[0].caches]
     assert events == [False, True, True]
@@ -174,6 +177,7 @@ def test_python_has_the_same_switches(model: Path, graphs: list[Any]) -> None:
     assert graphs and measured.load_seconds is not None
 
 
+@pytest.mark.extensive
 def test_python_places_components_as_the_command_does(model: Path) -> None:
     # Not compiled as well: the hooks of a placed component break its graph into seventy, ten seconds of a core.
     run = diffprof.measure(

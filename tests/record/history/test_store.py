@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import multiprocessing
+import os
 import signal
 import sqlite3
 import subprocess
@@ -10,6 +12,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -21,17 +24,11 @@ from tests.sample_profiles import nothing, stable_diffusion
 
 ROOT = Path(__file__).parents[3]
 WRITERS, EACH = 8, 12
+PATIENCE = 600
+"""Seconds after which something hangs; no test waits that long."""
 NO_KILL = pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="there is no SIGKILL here")
 
 START = "import sys; from diffprof.record.history import History; from tests.sample_profiles import nothing\n"
-
-# Waits until standard input ends, so that all begin at the same moment, when there is no file yet.
-WRITER = f"""{START}
-history = History(sys.argv[1])
-sys.stdin.read()
-for number in range({EACH}):
-    print(history.add(nothing(), "run", tags=[sys.argv[2], f"number {{number}}"]), flush=True)
-"""
 
 # Everything is written but the end of the transaction. The picture is larger than what SQLite holds back in memory.
 KILLED_IN_THE_MIDDLE = f"""{START}
@@ -69,18 +66,28 @@ def is_whole(path: Path) -> bool:
         return connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
 
 
+def write_many(path: Path, writer: int, start: Any, told: Any) -> None:
+    """Begins at the same moment as all others, when there is no file yet."""
+    history = History(path)
+    start.wait()
+    told.put([history.add(nothing(), "run", tags=[f"writer {writer}", f"number {n}"]) for n in range(EACH)])
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_eight_processes_that_write_at_once_lose_nothing(tmp_path: Path) -> None:
     path = tmp_path / "new folder" / "history.sqlite"
-    with contextlib.ExitStack() as all_of_them:
-        writers = [all_of_them.enter_context(child(WRITER, path, f"writer {n}")) for n in range(WRITERS)]
-        for writer in writers:
-            assert writer.stdin is not None
-            writer.stdin.close()
-        told = [writer.stdout.read().split() for writer in writers if writer.stdout]
-        assert [writer.wait() for writer in writers] == [0] * WRITERS
+    forking = multiprocessing.get_context("fork")
+    start, answers = forking.Barrier(WRITERS), forking.Queue()
+    writers = [forking.Process(target=write_many, args=(path, n, start, answers)) for n in range(WRITERS)]
+    for writer in writers:
+        writer.start()
+    told = [answers.get(timeout=PATIENCE) for _ in writers]
+    for writer in writers:
+        writer.join()
+    assert [writer.exitcode for writer in writers] == [0] * WRITERS
     history = History(path)
     runs = history.find(limit=None)
-    assert sorted(run.id for run in runs) == sorted(int(number) for numbers in told for number in numbers)
+    assert sorted(run.id for run in runs) == sorted(number for numbers in told for number in numbers)
     assert {run.tags for run in runs} == {(f"number {n}", f"writer {w}") for n in range(EACH) for w in range(WRITERS)}
     assert len(runs) == WRITERS * EACH
     assert all(history.get(run.id) == nothing() for run in runs)

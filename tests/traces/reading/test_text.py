@@ -6,7 +6,7 @@ import gzip
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from diffprof.traces.reading import text
@@ -14,7 +14,6 @@ from diffprof.traces.reading.text import byte_length, escape_invalid_bytes, read
 
 
 @given(st.binary(max_size=60), st.integers(2, 9), st.booleans())
-@settings(max_examples=100, deadline=None)
 def test_the_lengths_of_the_chunks_add_up_to_the_bytes_of_the_file(
     tmp_path_factory: pytest.TempPathFactory, data: bytes, chunk: int, compressed: bool
 ) -> None:

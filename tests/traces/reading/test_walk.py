@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from diffprof.errors import FileFormatError
@@ -68,7 +68,6 @@ JSON = st.recursive(
 @given(
     st.lists(st.dictionaries(st.text(max_size=6), JSON, max_size=4), max_size=30), st.dictionaries(st.text("abc"), JSON)
 )
-@settings(max_examples=60, deadline=None)
 def test_any_list_of_events_is_what_json_reads(
     tmp_path_factory: pytest.TempPathFactory, events: list[Any], metadata: dict[str, Any]
 ) -> None:
