@@ -17,7 +17,7 @@ from playwright.sync_api import expect
 
 import diffprof
 from diffprof.advice.fit import FitRequest, fit_profile
-from diffprof.app.static_site import SLIDERS, model_entry, write_site
+from diffprof.app.static_site import SLIDERS, _json_bytes, model_entry, write_site
 from diffprof.catalogue.accelerators import accelerators
 from diffprof.errors import RequestError
 from diffprof.laws.law import Domain
@@ -221,3 +221,12 @@ def test_a_folder_that_is_not_empty_is_left_alone(tmp_path: Path) -> None:
 def test_a_model_without_a_law_is_refused_by_name(tmp_path: Path) -> None:
     with pytest.raises(RequestError, match="no law of stable-diffusion-9"):
         write_site(tmp_path / "site", ["stable-diffusion-9"])
+
+
+def test_integers_that_a_browser_would_round_are_written_as_texts() -> None:
+    assert (
+        _json_bytes({"small": (2**53 - 1, True), "text": "é"})
+        == '{"small":[9007199254740991,true],"text":"é"}'.encode()
+    )
+    assert _json_bytes({"large": [2**53 + 1, -(2**60)]}) == b'{"large":["9007199254740993","-1152921504606846976"]}'
+    assert _json_bytes({"both": {"a": 2**70, "b": 1.5}}) == b'{"both":{"a":"1180591620717411303424","b":1.5}}'
