@@ -44,6 +44,6 @@ def test_requests_with_switches_are_kept_each_by_itself(folder: str, tmp_path: P
             law.profile(other)
 
 
-def test_requests_that_the_pipeline_takes_none_of_are_no_law(folder: str) -> None:
-    with pytest.raises(NoLaw, match="takes none"):
+def test_requests_that_the_pipeline_accepts_none_of_are_no_law(folder: str) -> None:
+    with pytest.raises(NoLaw, match="accepts none"):
         record_requests(folder, [Request.create(folder, {}, enable="no_such_switch")])
