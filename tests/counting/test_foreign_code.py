@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import functools
 
+import pytest
 import torch
 
+from diffprof.counting import foreign_code
 from diffprof.counting.foreign_code import is_foreign, kernel_name, runs_foreign_code
 
 
@@ -31,3 +33,20 @@ def test_kernels_have_a_name_and_plain_values_have_none() -> None:
     kernel = type("JITFunction", (), {"__module__": "triton.runtime.jit"})()
     assert kernel_name(kernel) == "a kernel of triton"
     assert [kernel_name(value) for value in (3, "text", torch, len)] == [None] * 4
+
+
+def test_a_class_that_another_thread_patches_meanwhile_is_looked_at_all_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Patched(torch.nn.Linear):
+        pass
+
+    Patched.__module__ = "torch.nn"
+    real = foreign_code.functions_in
+
+    def functions_in(value: object) -> list[object]:
+        setattr(Patched, f"attribute_{len(vars(Patched))}", None)  # what a patch of another thread does
+        return list(real(value))
+
+    monkeypatch.setattr(foreign_code, "functions_in", functions_in)
+    assert not runs_foreign_code([Patched(2, 2)])

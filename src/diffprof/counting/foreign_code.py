@@ -47,7 +47,7 @@ def runs_foreign_code(modules: Iterable[torch.nn.Module]) -> bool:
 
 def has_foreign_attributes(module: torch.nn.Module) -> bool:
     """Whether foreign functions were set on a module."""
-    return any(map(_is_foreign_callable, vars(module).values()))
+    return any(map(_is_foreign_callable, list(vars(module).values())))
 
 
 def has_foreign_functions(owner: type) -> bool:
@@ -58,7 +58,7 @@ def has_foreign_functions(owner: type) -> bool:
     return any(is_foreign(base.__module__) for base in bases) or any(
         is_foreign_function(part)
         for base in bases
-        for value in vars(base).values()
+        for value in list(vars(base).values())  # another thread may be patching the class
         for function in functions_in(value)
         for part in unwrap_function(function)
     )

@@ -26,7 +26,7 @@ def parts_of(pipeline: Any) -> dict[str, Any]:
     # Not `hasattr`, which also finds settings of the pipeline, and warns about them.
     declared = [*pipeline.config, *vars(pipeline).get("_component_specs", ())]  # specs of a modular pipeline
     parts = {name: vars(pipeline)[name] for name in declared if name[0] != "_" and name in vars(pipeline)}
-    for name, value in vars(pipeline).items():
+    for name, value in list(vars(pipeline).items()):
         if isinstance(value, torch.nn.Module):
             parts.setdefault(name, value)
     return parts
@@ -74,7 +74,7 @@ def holds_components(value: Any) -> bool:
 
 def pipelines_in(pipeline: Any) -> list[Any]:
     """Return the pipeline and those inside it: combined pipelines have a prior and a decoder."""
-    return [pipeline, *(part for part in vars(pipeline).values() if holds_components(part))]
+    return [pipeline, *(part for part in list(vars(pipeline).values()) if holds_components(part))]
 
 
 def role_of(slot: str, component: torch.nn.Module) -> str:
@@ -239,7 +239,7 @@ def replaced_methods(component: torch.nn.Module) -> dict[str, Callable[..., Any]
     component = unwrap_compiled(component)
     return {
         name: value
-        for name, value in vars(component).items()
+        for name, value in list(vars(component).items())
         if callable(value) and name[0] != "_" and name not in NOT_ENTERED and hasattr(type(component), name)
     }
 
@@ -249,7 +249,7 @@ def is_compiled(component: torch.nn.Module) -> bool:
     return any(
         module._compiled_call_impl is not None
         or unwrap_compiled(module) is not module
-        or any(map(is_compiled_function, vars(module).values()))
+        or any(map(is_compiled_function, list(vars(module).values())))
         for module in component.modules()
     )
 

@@ -43,7 +43,10 @@ def _switches(component: torch.nn.Module) -> list[Any]:
         values += [value for value in attributes.values() if type(value) in PLAIN_TYPES]
         if "processor" in attributes:  # by class, not by identity: some pipelines set new ones in every call
             processor = attributes["processor"]
-            values += [type(processor), *(value for value in vars(processor).values() if type(value) in PLAIN_TYPES)]
+            values += [
+                type(processor),
+                *(value for value in vars(processor).copy().values() if type(value) in PLAIN_TYPES),
+            ]
         if "merged_adapters" in attributes:  # a peft layer: which adapters compute, and which are merged
             values += [str(attributes.get("_active_adapter")), str(attributes["merged_adapters"])]
     return values

@@ -194,8 +194,9 @@ class PipelineMonitor:
 
     def _pipeline_functions(self) -> Iterator[tuple[type, str, Handler]]:
         """Methods of the pipeline, and of the pipelines inside it."""
-        inner = {id(part): name for name, part in vars(self.pipeline).items() if hasattr(part, "register_modules")}
-        parts = [part for part in vars(self.pipeline).values() if id(part) in inner]
+        attributes = dict(vars(self.pipeline))
+        inner = {id(part): name for name, part in attributes.items() if hasattr(part, "register_modules")}
+        parts = [part for part in attributes.values() if id(part) in inner]
         own = frozenset({id(self.pipeline), *inner})
         for owner in dict.fromkeys(type(part) for part in (self.pipeline, *parts)):
             for name in PIPELINE_METHODS:
@@ -219,7 +220,7 @@ class PipelineMonitor:
             yield owner, name, self._entry_handler(name)
 
     def _processor_functions(self) -> Iterator[tuple[type, str]]:
-        found = dict.fromkeys(type(part) for part in vars(self.pipeline).values() if hasattr(part, "postprocess"))
+        found = dict.fromkeys(type(part) for part in list(vars(self.pipeline).values()) if hasattr(part, "postprocess"))
         for owner in found:
             for name in PROCESSOR_METHODS:
                 if inspect.isfunction(getattr(owner, name, None)):
