@@ -32,7 +32,7 @@ from diffprof.record.profile import Profile
 SAMPLES, STEPS, SIDE, ROUNDS, NEXT = 20, 9, 64, 300, 5
 
 
-class NinthMore(UNet2DConditionModel):
+class NinthMore(UNet2DConditionModel):  # type: ignore[misc]  # diffusers has no types
     """Computes every ninth call twice, which is once in each generation."""
 
     calls = itertools.count(1)

@@ -50,7 +50,7 @@ def main() -> None:
             "trend of one model": lambda: trend_table(history.trend("macs", Filters(model="model-3"))),
             "show": lambda: (history.get_run(two), history.get(two)),
             "compare": lambda: compare([history.get(one), history.get(two)], ["one", "two"]),
-            "tag": lambda: (history.tag(one, "seen"), history.untag(one, "seen")),
+            "tag": lambda: _tag_and_untag(history, one),
             "prune, dry run": lambda: history.prune(keep=RUNS - 100, dry_run=True),
         }
         seconds: dict[str, list[float]] = {name: [] for name in answers}
@@ -104,6 +104,11 @@ def _values(number: int, chance: random.Random) -> dict[str, Any]:
         "transformers": "5.22.2",
         "words": f"{model} stablediffusionpipeline {device} a photo of a cat on chair {number:,}, studio light, 85 mm",
     }
+
+
+def _tag_and_untag(history: History, run: int) -> None:
+    history.tag(run, "seen")
+    history.untag(run, "seen")
 
 
 def _both(history: History, filters: Filters) -> object:

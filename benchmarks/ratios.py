@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from benchmarks.answers import measure_answers
@@ -150,7 +150,7 @@ def other_counters(repeats: int) -> Iterator[Result]:
     yield from _against_flop_counter(arguments, repeats)
 
 
-def _against_flop_counter(arguments: dict[str, object], repeats: int) -> Iterator[Result]:
+def _against_flop_counter(arguments: Mapping[str, object], repeats: int) -> Iterator[Result]:
     from diffprof.crosscheck.run_tools import crosscheck
 
     found = [crosscheck("sd-2.1-base", None, arguments, ("torch-meta",)).counts for _ in range(repeats)]

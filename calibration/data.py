@@ -66,5 +66,7 @@ def workloads() -> dict[str, tuple[Workload, LoadTable]]:
 
 
 def decode(values: dict[str, Any]) -> Workload:
-    calls = tuple(CallLoads(*call[:5], Loads(Load(*load) for load in call[5])) for call in values["calls"])
-    return Workload(calls, values["steps"])
+    calls = []
+    for component, method, times, in_loop, module_calls, loads in values["calls"]:
+        calls.append(CallLoads(component, method, times, in_loop, module_calls, Loads(Load(*load) for load in loads)))
+    return Workload(tuple(calls), values["steps"])

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from calibration.data import runs
-from diffprof.catalogue.efficiency import NAMES, FittedNumbers
+from diffprof.catalogue.efficiency import FittedNumbers
+from diffprof.catalogue.efficiency_numbers import NAMES
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -27,7 +27,7 @@ def seconds_of(run: Run, numbers: FittedNumbers) -> float:
     return part_seconds(workload, times.total, run.part)
 
 
-def part_seconds(workload: Workload, seconds: Sequence[float], part: str) -> float:
+def part_seconds(workload: Workload, seconds: Iterable[float], part: str) -> float:
     """Of the times of all kinds of calls, those of the pipeline, of a step, or of a component."""
     component, _, method = part.partition(".")
     found = 0.0

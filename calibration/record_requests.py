@@ -13,7 +13,7 @@ import sys
 import time
 
 from diffprof import catalogue
-from diffprof.advice.alternatives import ways_to_ask
+from diffprof.advice.alternatives import request_alternatives
 from diffprof.advice.fit_changes import TILING
 from diffprof.catalogue.names import resolve
 from diffprof.catalogue.recommended_settings import add_recommended
@@ -61,7 +61,7 @@ def advised_requests(name: str) -> list[Request]:
     plain = add_recommended(Request.create(name))
     profile = count_request(plain)
     requests = [plain]
-    ways = [part for part in ways_to_ask(profile, plain) if part.rewrite is not None and part.group != "dtype"]
+    ways = [part for part in request_alternatives(profile, plain) if part.rewrite is not None and part.group != "dtype"]
     requests += [part.rewrite(plain) for part in ways if part.rewrite is not None]
     tiled = [part.rewrite for part in ways if part.group == TILING]
     requests += [

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import pytest
+
+import diffprof
 from diffprof.advice.sources import Source, open_source, source_of_profile
 from diffprof.errors import RequestError
 from diffprof.record.profile import Profile
@@ -47,3 +52,28 @@ def test_a_profile_its_file_and_its_name_are_one_source(tmp_path: Path) -> None:
 
 def test_a_pipeline_that_was_an_object_has_no_variants() -> None:
     assert source_of_profile(nothing()).variant(Request("empty", {"height": 8})) is None
+
+
+def test_the_options_of_profile_are_taken_wherever_they_stand() -> None:
+    source = open_source("sd-2.1-base", {"steps": 20, "guidance_interval": (0.0, 0.6)}, pipeline_defaults=True)
+    assert source.request.arguments["num_inference_steps"] == 20
+    assert source.request.changes.guidance_interval == (0.0, 0.6)
+    assert source.profile.total.macs < open_source("sd-2.1-base", {"steps": 20}).profile.total.macs
+
+
+@pytest.mark.parametrize("answer", [diffprof.fit, diffprof.predict, diffprof.advise])
+def test_answers_take_the_short_names_of_arguments(answer: Callable[..., Any]) -> None:
+    assert answer("sd-2.1-base", gpu="t4", steps=10).request.arguments["num_inference_steps"] == 10
+
+
+@pytest.mark.parametrize("answer", [diffprof.fit, diffprof.predict, diffprof.advise])
+@pytest.mark.parametrize("given", [{"height": 512}, {"scheduler": "ddim"}, {"enable": "vae_tiling"}, {"lora": 16}])
+def test_what_a_saved_profile_would_ignore_is_refused(
+    answer: Callable[..., Any], given: dict[str, Any], tmp_path: Path
+) -> None:
+    profile = stable_diffusion()
+    for saved in (profile, profile.save(tmp_path / "saved.json")):
+        with pytest.raises(
+            RequestError, match=f"is a saved profile with its own request; leave out {next(iter(given))}"
+        ):
+            answer(saved, gpu="t4", **given)

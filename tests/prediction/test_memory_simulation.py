@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 
 from diffprof.counting.profile import profile_model
 from diffprof.counting.request_profile import count_request
+from diffprof.errors import FileFormatError
 from diffprof.prediction.device_memory import DeviceMemory
 from diffprof.prediction.memory_simulation import predict_memory
 from diffprof.record.fit import StageMemory
@@ -135,3 +137,10 @@ def test_decoding_of_qwen_image_grows_by_the_published_bytes_for_each_pixel() ->
     reserved = (stages[1536].reserved_bytes - stages[512].reserved_bytes) / pixels
     assert allocated == pytest.approx(4227, rel=0.05)
     assert reserved == pytest.approx(5313, rel=0.05)
+
+
+def test_a_profile_whose_allocations_name_more_calls_than_it_has_is_refused() -> None:
+    profile = count_request(Request.create("sd-2.1-base", {"num_inference_steps": 4}))
+    damaged = replace(profile, calls=profile.calls[2:])
+    with pytest.raises(FileFormatError, match="name more calls than it has: count the model again"):
+        predict_memory(damaged, RunSettings(), DeviceMemory())

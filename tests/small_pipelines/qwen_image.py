@@ -93,8 +93,8 @@ def _shrink_images(pipeline: Any) -> None:
     resize = call.__globals__["calculate_dimensions"]
     values = {**call.__globals__, "calculate_dimensions": lambda area, ratio: resize(64 * 64, ratio)}
     own = types.FunctionType(call.__code__, values, call.__name__, call.__defaults__, call.__closure__)
-    own = torch.no_grad()(functools.wraps(call)(own))
-    pipeline.__class__ = type(owner.__name__, (owner,), {"__call__": own, "__module__": owner.__module__})
+    wrapped = torch.no_grad()(functools.wraps(call)(own))
+    pipeline.__class__ = type(owner.__name__, (owner,), {"__call__": wrapped, "__module__": owner.__module__})
 
 
 PIPELINES = (

@@ -109,6 +109,7 @@ def _start_simple(vae: AutoencoderKL) -> None:
     for module in vae.modules():
         if isinstance(module, nn.Conv2d):
             nn.init.kaiming_normal_(module.weight, nonlinearity="linear")
+            assert module.bias is not None
             nn.init.zeros_(module.bias)
     for module in vae.modules():
         if isinstance(module, ResnetBlock2D):

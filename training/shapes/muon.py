@@ -30,13 +30,13 @@ class Muon(torch.optim.Optimizer):
                     continue
                 momentum = self.state[weight].setdefault("momentum", torch.zeros_like(weight))
                 momentum.lerp_(weight.grad, 1 - MOMENTUM)
-                direction = evened(weight.grad.lerp(momentum, MOMENTUM))
+                direction = orthogonalize(weight.grad.lerp(momentum, MOMENTUM))
                 taller = max(1.0, weight.shape[0] / weight[0].numel())
                 weight.add_(direction, alpha=-group["lr"] * taller**0.5)
 
 
-def evened(gradient: Tensor) -> Tensor:
-    """The gradient as a matrix whose singular values are about one (five rounds of Newton and Schulz)."""
+def orthogonalize(gradient: Tensor) -> Tensor:
+    """Return the gradient as a matrix whose singular values are about one (five rounds of Newton and Schulz)."""
     first, third, fifth = COEFFICIENTS
     matrix = gradient.flatten(1)
     tall = matrix.shape[0] > matrix.shape[1]
@@ -50,7 +50,8 @@ def evened(gradient: Tensor) -> Tensor:
 
 def optimizers_of(models: Iterable[nn.Module], rate: float, plain_rate: float) -> list[torch.optim.Optimizer]:
     """Muon for the matrices between first and last; Adam for these two, for what is looked up, and for vectors."""
-    matrices, rest = [], []
+    matrices: list[Tensor] = []
+    rest: list[Tensor] = []
     for model in models:
         looked_up = {id(module.weight) for module in model.modules() if isinstance(module, nn.Embedding)}
         for name, weight in model.named_parameters():

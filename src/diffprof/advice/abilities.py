@@ -1,4 +1,4 @@
-"""Features of diffusers that a denoiser supports, by its class: caches, and context parallelism."""
+"""Features of diffusers that a model supports, by its classes: caches, context parallelism, tiles, other schedulers."""
 
 from __future__ import annotations
 
@@ -21,6 +21,14 @@ SHARED_CLASSES = frozenset({
 })  # fmt: skip
 """Classes that define how their sequence is split over devices."""
 
+WHOLE_CLASSES = frozenset({
+    "AsymmetricAutoencoderKL", "AutoencoderKLTemporalDecoder", "AutoencoderRAE", "PaellaVQModel", "VQModel",
+})  # fmt: skip
+"""Autoencoders that cannot work in tiles."""
+
+OWN_SCHEDULER = frozenset({"HiDreamImagePipeline", "StableVideoDiffusionPipeline"})
+"""Pipelines that fail with the multistep solver: they prepare steps in a way that only their own scheduler knows."""
+
 
 def can_cache(profile: Profile) -> bool:
     """Whether every denoiser supports diffusers' caches."""
@@ -30,6 +38,17 @@ def can_cache(profile: Profile) -> bool:
 def can_share(profile: Profile) -> bool:
     """Whether diffusers can split the sequence of every denoiser without a plan by the user."""
     return _are_all(profile, SHARED_CLASSES)
+
+
+def can_tile(profile: Profile) -> bool:
+    """Whether an autoencoder of the pipeline may work in tiles."""
+    decoders = [part for part in profile.components.values() if part.role == "vae"]
+    return any(part.class_name not in WHOLE_CLASSES for part in decoders)
+
+
+def can_swap_scheduler(profile: Profile) -> bool:
+    """Whether the pipeline works with another solver."""
+    return profile.request.pipeline not in OWN_SCHEDULER
 
 
 def classes_without_plan(profile: Profile) -> list[str]:

@@ -74,29 +74,47 @@ def advise_source(source: Source, request: AdviceRequest) -> Advice:
         raise RequestError(
             f"The memory and time of {source.profile.request.model} on {accelerator.name} cannot be predicted."
         )
-    tried = [requested, *_search(evaluator, base, source)]
-    possible = [one for one in tried if one.fits and _is_within(one, request)]
-    kept = _without_pointless(possible, tried)
-    ranked = sorted(_front(kept), key=lambda one: _rank(one, request.goal))
-    options = [evaluator.option(one, on_front=True) for one in _spread_over_risks(ranked)]
-    shown = evaluator.option(requested, on_front=any(one is requested for one in ranked))
-    assert shown is not None, "it was worked out above"
-    nearest = () if possible else _nearest(tried)
+    choice = _choose(evaluator, [requested, *_search(evaluator, base, source)], request)
     return Advice(
         model=source.profile.request.model,
         accelerator=accelerator.name,
         goal=request.goal,
-        requested=shown,
-        options=tuple(option for option in options if option is not None and option.fits),
-        tried=len(tried),
+        requested=evaluator.option(requested, on_front=any(one.plan is base for one in choice.front)),
+        options=tuple(evaluator.option(one, on_front=True) for one in choice.options),
+        tried=choice.tried,
         max_memory_bytes=request.max_memory_bytes,
         max_seconds=request.max_seconds,
         usable_bytes=evaluator.device.usable_bytes,
         assumptions=evaluator.assumptions(),
         request=source.profile.request,
         execution=execution_of(source.profile),
-        nearest=tuple(option for one in nearest if (option := evaluator.option(one, on_front=False)) is not None),
+        nearest=tuple(evaluator.option(one, on_front=False) for one in choice.nearest),
     )
+
+
+@dataclass(frozen=True)
+class _Choice:
+    """What is shown of all plans that were tried."""
+
+    options: Sequence[Evaluated]
+    front: Sequence[Evaluated]
+    nearest: Sequence[Evaluated]
+    """If no plan is within the limits, those that come nearest."""
+    tried: int
+
+
+def _choose(evaluator: Evaluator, tried: Sequence[Evaluated], request: AdviceRequest) -> _Choice:
+    """Choose what to show; plans whose memory was estimated are evaluated exactly if they would be shown."""
+    number = len(tried)
+    while True:
+        possible = [one for one in tried if one.fits and _is_within(one, request)]
+        front = sorted(_front(_without_pointless(possible, tried)), key=lambda one: _rank(one, request.goal))
+        choice = _Choice(_spread_over_risks(front), front, () if possible else _nearest(tried), number)
+        estimated = {id(one) for one in (*choice.options, *choice.nearest) if not one.is_exact}
+        if not estimated:
+            return choice
+        exact = (evaluator.exact(one) if id(one) in estimated else one for one in tried)
+        tried = [one for one in exact if one is not None]
 
 
 def _search(evaluator: Evaluator, base: Plan, source: Source) -> Iterator[Evaluated]:
@@ -297,7 +315,8 @@ def advise(
 
     `model` is a name, a hub id, a folder, a saved profile or its file, or a live pipeline; `goal` is time, memory, cost
     or energy; `max_memory` (``"16GB"``, as nvidia-smi shows it) and `max_time` in seconds are limits; `price` is
-    dollars per hour. All other arguments are those of the pipeline's own call.
+    dollars per hour. All other arguments are those of `diffprof.profile`: those of the pipeline's own
+    call, ``steps``, `lora`, `guidance_interval` and the like.
     """
     settings = RunSettings.create(
         offload=offload, quantize=quantize, layerwise=layerwise, attention=attention, compiled=compile

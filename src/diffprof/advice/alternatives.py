@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from itertools import chain, groupby, islice
 from typing import Any
 
-from diffprof.advice.abilities import can_cache, can_share
+from diffprof.advice.abilities import can_cache, can_share, can_swap_scheduler, can_tile
 from diffprof.advice.code import GUIDED_UNTIL
 from diffprof.advice.fit_changes import Step, packed_denoisers, packed_encoders, settings_after
 from diffprof.catalogue import Head, find, heads
@@ -160,9 +160,10 @@ def request_alternatives(profile: Profile, request: Request) -> Iterator[Alterna
     if any(part.dtype == "float32" and part.role == "denoiser" for part in profile.components.values()):
         yield Alternative("dtype float16", "dtype", LOW, rewrite=lambda own: replace(own, dtype="float16"))
     for switch, risk in (("vae_tiling", LOW), ("vae_slicing", NO_RISK)):
-        if switch not in request.enable and (switch == "vae_tiling" or _images(profile) > 1):
+        if switch not in request.enable and can_tile(profile) and (switch == "vae_tiling" or _images(profile) > 1):
             yield Alternative(switch.replace("_", " "), switch, risk, rewrite=_switch_rewrite(switch))
-    if _images(profile) == 1 and find_media(profile) == "image":
+    # A pipeline without the argument has no value for it.
+    if profile.request.value("num_images_per_prompt") == 1 and find_media(profile) == "image":
         yield Alternative(f"batch {BATCH}", "batch", NO_RISK, rewrite=_with(num_images_per_prompt=BATCH))
 
 
@@ -182,7 +183,7 @@ def _fewer_steps(profile: Profile) -> Iterator[Alternative]:
     fewer = max(1, round(FEWER_STEPS * asked))
     yield Alternative(f"{fewer} steps", "steps", MEDIUM, rewrite=_with(num_inference_steps=fewer))
     is_flow = stage.scheduler.startswith("FlowMatch")
-    if not is_flow and stage.scheduler != SOLVER and asked > SOLVER_STEPS:
+    if not is_flow and stage.scheduler != SOLVER and asked > SOLVER_STEPS and can_swap_scheduler(profile):
         yield Alternative(
             f"{SOLVER_STEPS} steps of {SOLVER}", "steps", LOW,
             rewrite=lambda own: replace(own.with_arguments({"num_inference_steps": SOLVER_STEPS}), scheduler=SOLVER),

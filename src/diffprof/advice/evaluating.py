@@ -49,6 +49,8 @@ class Evaluated:
     time: PredictedTime
     outcome: Outcome
     results: int
+    is_exact: bool = True
+    """Whether the memory was simulated for this very request, and not estimated from a similar one."""
 
     @property
     def fits(self) -> bool:
@@ -98,8 +100,6 @@ class Evaluator:
         """By profile, the last job of it."""
         self._times: dict[tuple[int, str], PredictedTime] = {}
         self._outcomes: dict[tuple[int, str], Outcome] = {}
-        self._decoding: dict[tuple[int, str], list[StageMemory]] = {}
-        """The memory of decoding in tiles, by profile and offload."""
         self._calls = KnownCalls()
         self._needed: dict[int, NeededMemory] = {}
         """By profile."""
@@ -127,8 +127,20 @@ class Evaluator:
         time = self._time(profile, settings)
         if without_tiles is not None:
             time = self._add_tiles(time, without_tiles, settings)
-        outcome = self._tiled_outcome(plan, similar or profile, settings) or self._outcome(similar or profile, settings)
-        return Evaluated(plan, profile, settings, time, outcome, _results(profile))
+        estimate = self._tiled_outcome(plan, similar or profile, settings)
+        outcome = estimate or self._outcome(similar or profile, settings)
+        is_exact = profile is similar and without_tiles is None and estimate is None
+        return Evaluated(plan, profile, settings, time, outcome, _results(profile), is_exact)
+
+    def exact(self, one: Evaluated) -> Evaluated | None:
+        """The same plan without estimates; None if its request cannot be counted."""
+        if one.is_exact:
+            return one
+        profile = self.source.variant(one.plan.request)
+        if profile is None:
+            return None
+        time, outcome = self._time(profile, one.settings), self._outcome(profile, one.settings)
+        return replace(one, profile=profile, time=time, outcome=outcome, is_exact=True)
 
     def _found(self) -> Iterator[Evaluated]:
         return (one for _, one in self._evaluated.values() if one is not None)
@@ -227,13 +239,12 @@ class Evaluator:
         return self.source.variant(request)
 
     def _tiled_outcome(self, plan: Plan, tiled: Profile, settings: RunSettings) -> Outcome | None:
-        """The memory of a plan with tiles and offload: decoding is the same however the denoiser is stored.
+        """An estimate of the memory of a video that is decoded in tiles, from that without them; None for other plans.
 
-        Simulating the tiles of a video takes long: it is done once for each kind of offload, and again for options that
-        are shown. None for other plans.
+        Tiles change nothing but decoding, where as much less is needed as fewer tensors are alive. Simulating the tiles
+        of a video takes long, so that is done only for options that would be shown.
         """
-        is_tiled = any(part.group.startswith("vae_") for part in plan.parts)
-        if not is_tiled or settings.offload == "none":
+        if not _is_video(tiled) or not any(part.group.startswith("vae_") for part in plan.parts):
             return None
         request = self.source.request
         for part in plan.parts:
@@ -242,15 +253,12 @@ class Evaluator:
         whole = self.source.variant(request)
         if whole is None:
             return None
-        key = (id(tiled), settings.offload)
-        if key not in self._decoding:
-            self._decoding[key] = [one for one in self._outcome(tiled, settings).stages if one.stage == DECODE]
         without = self._outcome(whole, settings)
-        stages = (*(one for one in without.stages if one.stage != DECODE), *self._decoding[key])
-        peak = peak_of_stages(stages)
-        capacity = self.device.capacity_bytes
+        stages = tuple(_with_tiles(one, whole, tiled) if one.stage == DECODE else one for one in without.stages)
+        peak, capacity = peak_of_stages(stages), self.device.capacity_bytes
         has_ram = self.ram_bytes is None or without.host.peak_bytes <= self.ram_bytes
-        fits = None if capacity is None else has_ram and peak.reserved_bytes <= capacity
+        can_fit = without.full_in in (None, DECODE) and peak.allocated_bytes <= (capacity or 0)
+        fits = None if capacity is None else has_ram and can_fit
         return Outcome(stages, peak, without.host, fits)
 
     def has_room_for_weights(self, plan: Plan) -> bool:
@@ -296,13 +304,9 @@ class Evaluator:
             self._outcomes[key] = outcome_of(profile, kept, self.device, self.ram_bytes, self._calls)
         return self._outcomes[key]
 
-    def option(self, one: Evaluated, on_front: bool) -> Option | None:
-        """The plan as an option to show, with its code and commands; None if it cannot be evaluated exactly."""
-        profile = self.source.variant(one.plan.request)
-        if profile is None:
-            return None
-        one = replace(one, profile=profile, time=self._time(profile, one.settings))
-        outcome = self._outcome(one.profile, one.settings)
+    def option(self, one: Evaluated, on_front: bool) -> Option:
+        """The plan as an option to show, with its code and commands."""
+        outcome = one.outcome
         words = ["--gpu", self.accelerator.name]
         ram = memory_option("--ram", self.ram_bytes)
         price = ["--price", f"{self.usd_per_hour:g}"] if self.usd_per_hour is not None else []
@@ -346,6 +350,31 @@ class Evaluator:
         )
 
 
+def _with_tiles(decoding: StageMemory, whole: Profile, tiled: Profile) -> StageMemory:
+    """The stage of decoding with the tensors of tiles instead of those of the whole image."""
+    before, after = (
+        max((call.cost.peak_live_bytes for call in one.calls if call.component == decoding.component), default=0)
+        for one in (whole, tiled)
+    )
+    if not before:
+        return decoding  # most memory is needed between the calls
+    activations, workspace = (
+        round(size * after / before) for size in (decoding.activation_bytes, decoding.workspace_bytes)
+    )
+    allocated = (
+        decoding.allocated_bytes - decoding.activation_bytes - decoding.workspace_bytes + activations + workspace
+    )
+    reserved = round(decoding.reserved_bytes * allocated / decoding.allocated_bytes)
+    return replace(
+        decoding,
+        allocated_bytes=allocated,
+        reserved_bytes=reserved,
+        device_bytes=decoding.device_bytes - decoding.reserved_bytes + reserved,
+        activation_bytes=activations,
+        workspace_bytes=workspace,
+    )
+
+
 def _is_outdone(plan: Plan, seconds: float, least_bytes: int, others: Sequence[Evaluated]) -> bool:
     """Whether one of the other plans is as fast with less memory, or much faster with about as much."""
     leaves = replace(plan.settings, offload="group-leaf")
@@ -380,6 +409,11 @@ def _other_size(requested: Profile, made: Profile) -> tuple[str, ...]:
     if sizes[0] == sizes[1] or requested.request.model == made.request.model:
         return ()
     return ("x".join(str(number) for number in sizes[1] if number),) if any(sizes[1]) else ()
+
+
+def _is_video(profile: Profile) -> bool:
+    frames = profile.request.value("num_frames")
+    return isinstance(frames, int) and frames > 1
 
 
 def _results(profile: Profile) -> int:

@@ -59,6 +59,8 @@ class Outcome:
     peak: MemoryPeak
     host: HostMemory
     fits: bool | None
+    full_in: str | None = None
+    """The stage for which the device has too little memory, if it has."""
 
 
 def fit_profile(profile: Profile, request: FitRequest | None = None, source: Source | None = None) -> Fit:
@@ -153,11 +155,12 @@ def outcome_of(
     known: KnownCalls | None = None,
 ) -> Outcome:
     """The memory that the settings need, and whether it fits; `known` calls are not simulated again."""
-    stages, fits = MemoryOnDevices(profile, settings, known=known).on(device)
+    memory = MemoryOnDevices(profile, settings, known=known)
+    stages, fits = memory.on(device)
     host = predict_host_memory(profile, settings)
     if ram_bytes is not None and host.peak_bytes > ram_bytes:
         fits = False
-    return Outcome(stages, peak_of_stages(stages), host, fits)
+    return Outcome(stages, peak_of_stages(stages), host, fits, memory.full_in(device))
 
 
 def _accelerator(request: FitRequest) -> Accelerator | None:
@@ -251,8 +254,8 @@ def fit(
     """Predict whether one call of a pipeline fits on an accelerator, where its peak is, and what would make it fit.
 
     `model` is a name, a hub id, a folder, a saved profile or its file, or a live pipeline; `gpu` is the name of an
-    accelerator, or `memory` the memory of a device (``"24GB"``, or bytes). All other arguments are those of the
-    pipeline's own call.
+    accelerator, or `memory` the memory of a device (``"24GB"``, or bytes). All other arguments are those of
+    `diffprof.profile`: those of the pipeline's own call, ``steps``, `lora`, `guidance_interval` and the like.
     """
     settings = RunSettings.create(
         offload=offload, use_stream=use_stream, blocks_per_group=blocks_per_group, quantize=quantize,

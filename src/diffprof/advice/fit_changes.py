@@ -8,6 +8,7 @@ from functools import cached_property
 from itertools import product
 from typing import TYPE_CHECKING
 
+from diffprof.advice.abilities import can_tile
 from diffprof.advice.code import ENCODED, program
 from diffprof.advice.commands import command_line
 from diffprof.advice.sources import Source
@@ -77,8 +78,8 @@ class NeededMemory:
                 weights = sum(
                     sizes[slot] for slot in stage.weights if not _is_dropped(profile, slot, stage, settings)
                 )  # fmt: skip
-            has_tiles = is_tiled and profile.components.get(stage.component, _NONE).role == "vae"
-            tensors = 0 if has_tiles else stage.activation_bytes + stage.kept_bytes
+            is_cut = is_tiled and profile.components.get(stage.component, _NONE).role == "vae"
+            tensors = 0 if is_cut else stage.activation_bytes + stage.kept_bytes
             most = max(most, weights + tensors)
         return most
 
@@ -183,9 +184,8 @@ def settings_after(settings: RunSettings, steps: Sequence[Step]) -> RunSettings:
 
 def _combinations(profile: Profile, settings: RunSettings) -> Iterator[tuple[Step, ...]]:
     nothing = Step()
-    tilings = (
-        [nothing] if TILING in profile.request.enable else [nothing, Step(TILING, SLOWDOWNS[TILING], {}, (TILING,))]
-    )
+    cannot_tile = TILING in profile.request.enable or not can_tile(profile)
+    tilings = [nothing] if cannot_tile else [nothing, Step(TILING, SLOWDOWNS[TILING], {}, (TILING,))]
     denoisers = [nothing, *packed_denoisers(profile, settings)]
     encoders = [nothing, *packed_encoders(profile, settings)]
     offloads = [nothing] if settings.offload != "none" else [nothing, *offload_steps()]

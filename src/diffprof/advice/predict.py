@@ -141,7 +141,7 @@ def predict(
 
     `model` is a name, a hub id, a folder, a saved profile or its file, or a live pipeline; `gpu` are names of
     accelerators; `profile` is a measured run that corrects the prediction for its machine. All other arguments are
-    those of the pipeline's own call.
+    those of `diffprof.profile`: those of the pipeline's own call, ``steps``, `lora`, `guidance_interval` and the like.
     """
     settings = RunSettings.create(
         offload=offload, use_stream=use_stream, blocks_per_group=blocks_per_group, quantize=quantize,

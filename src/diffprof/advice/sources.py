@@ -12,6 +12,7 @@ from diffprof.record.profile import Cost, Profile
 from diffprof.record.progress import Progress
 from diffprof.record.request import Request
 from diffprof.record.saved_profiles import load_saved, saved_file
+from diffprof.settings.limits import with_full_names
 
 
 @dataclass(frozen=True)
@@ -63,21 +64,45 @@ def is_same_cost(one: Cost, other: Cost) -> bool:
     )
 
 
+MODEL_OPTIONS = (
+    *("config", "assume_defaults", "pipeline_defaults", "lora", "controlnet", "ip_adapter", "guidance_interval"),
+    "cache",
+)
+"""Arguments of `diffprof.profile` that are about the model, not about the call.
+
+How weights are stored and which attention runs are left out: `fit`, `predict` and `advise` have options of these names,
+which change no count.
+"""
+
+
 def open_source(
     model: Any, arguments: Mapping[str, Any] | None = None, progress: Progress | None = None, **options: Any
 ) -> Source:
     """Open the source for a name, folder, hub id, saved profile, its file, or live pipeline.
 
-    `arguments` and `options` are those of `diffprof.profile`; a saved profile has its own.
+    `arguments` and `options` are those of `diffprof.profile`, wherever they stand; a saved profile has its own.
     """
+    given = with_full_names(dict(arguments or {}))
+    options |= {name: given.pop(name) for name in MODEL_OPTIONS if name in given}
     if isinstance(model, Profile):
+        _check_nothing_given("This", given, options)
         return source_of_profile(model)
     if isinstance(model, str | Path):
         file = saved_file(str(model))
         if file is not None:
+            _check_nothing_given(str(model), given, options)
             return source_of_profile(load_saved(file))
-        return source_of_request(Request.create(model, arguments, **options), progress)
-    return _source_of_pipeline(model, arguments or {}, options)
+        return source_of_request(Request.create(model, given, **options), progress)
+    return _source_of_pipeline(model, given, options)
+
+
+def _check_nothing_given(profile: str, arguments: Mapping[str, Any], options: Mapping[str, Any]) -> None:
+    """Refuse what changes the request: a saved profile has its own, and it would be ignored silently."""
+    given = [*arguments, *(name for name, value in options.items() if value)]
+    if given:
+        raise RequestError(
+            f"{profile} is a saved profile with its own request; leave out {given[0]}, or name the model instead."
+        )
 
 
 def source_of_request(request: Request, progress: Progress | None = None) -> Source:

@@ -9,7 +9,7 @@ from functools import cached_property
 from diffprof.prediction.allocator import OutOfDeviceMemory
 from diffprof.prediction.device_memory import WITHOUT_TF32, DeviceMemory
 from diffprof.prediction.known_calls import KnownCalls
-from diffprof.prediction.memory_simulation import simulate_memory
+from diffprof.prediction.memory_simulation import MemorySimulation, simulate_memory
 from diffprof.record.fit import MemoryPeak, StageMemory
 from diffprof.record.profile import Operation, Profile
 from diffprof.record.run_settings import RunSettings
@@ -20,7 +20,14 @@ AMD = DeviceMemory(maker="AMD")
 Kind = tuple[int, bool, bool]
 """The properties of a device that affect allocations; devices of one kind differ only in their memory."""
 
-Answer = tuple[tuple[StageMemory, ...], bool]
+
+@dataclass(frozen=True)
+class _Trial:
+    """A generation on a device that has less memory than it would like."""
+
+    stages: tuple[StageMemory, ...]
+    full_in: str | None
+    """The stage in which the device has too little; None if the generation fits."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +58,7 @@ class MemoryOnDevices:
         self._profile = profile
         self._settings = settings
         self._needs: dict[Kind, _Need] = {}
-        self._nearly_full: dict[tuple[Kind, int], Answer] = {}
+        self._trials: dict[tuple[Kind, int], _Trial] = {}
         self._costs = [call.cost for call, _ in profile.costs()]
         earlier = similar._calls if similar is not None else None
         self._calls: KnownCalls = known if known is not None else KnownCalls(earlier, self._costs)
@@ -64,13 +71,19 @@ class MemoryOnDevices:
         kind = self._kind(device)
         need = self._need(kind, device)
         capacity = device.capacity_bytes
-        if capacity is not None and need.most_requested <= capacity < need.most_reserved:
-            # It depends on what the allocator releases when the device is full.
-            if (kind, capacity) not in self._nearly_full:
-                self._nearly_full[kind, capacity] = self._within(capacity, need, device)
-            stages, fits = self._nearly_full[kind, capacity]
-            return _on_device(stages, device), fits
+        trial = self._trial(kind, need, device)
+        if trial is not None:
+            return _on_device(trial.stages, device), trial.full_in is None
         return _on_device(need.stages, device), None if capacity is None else need.most_reserved <= capacity
+
+    def full_in(self, device: DeviceMemory) -> str | None:
+        """The first stage for which a device has too little memory; None if the generation fits."""
+        kind, capacity = self._kind(device), device.capacity_bytes
+        need = self._need(kind, device)
+        trial = self._trial(kind, need, device)
+        if trial is not None:
+            return trial.full_in
+        return next((one.stage for one in need.stages if capacity is not None and one.allocated_bytes > capacity), None)
 
     def fits(self, device: DeviceMemory) -> bool | None:
         """Whether the generation fits on a device."""
@@ -87,11 +100,20 @@ class MemoryOnDevices:
             self._needs[kind] = _Need(run.result(), run.most_reserved, run.allocator.most_requested)
         return self._needs[kind]
 
-    def _within(self, capacity: int, need: _Need, device: DeviceMemory) -> Answer:
-        try:
-            return simulate_memory(self._profile, self._settings, device, capacity, self._calls).result(), True
-        except OutOfDeviceMemory:
-            return need.stages, False
+    def _trial(self, kind: Kind, need: _Need, device: DeviceMemory) -> _Trial | None:
+        """The generation on a nearly full device, which depends on what its allocator releases; None on others."""
+        capacity = device.capacity_bytes
+        if capacity is None or not need.most_requested <= capacity < need.most_reserved:
+            return None
+        if (kind, capacity) not in self._trials:
+            simulation = MemorySimulation(self._profile, self._settings, device, capacity, self._calls)
+            try:
+                simulation.run()
+            except OutOfDeviceMemory:
+                self._trials[kind, capacity] = _Trial(need.stages, simulation.stage)
+            else:
+                self._trials[kind, capacity] = _Trial(simulation.result(), None)
+        return self._trials[kind, capacity]
 
     @cached_property
     def _has_float32_convolutions(self) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from diffprof.errors import FileFormatError
 from diffprof.prediction.allocator import CachingAllocator, Occupied
 from diffprof.prediction.call_memory import CallPeak, CallSimulation
 from diffprof.prediction.device_memory import DeviceMemory
@@ -18,6 +19,9 @@ from diffprof.record.allocations import ALLOCATE, CALL, RELEASE
 from diffprof.record.fit import DECODE, DENOISE, ENCODE, LOAD, StageMemory
 from diffprof.record.profile import Call, Cost, Profile
 from diffprof.record.run_settings import RunSettings
+
+MISMATCH = "The allocations of this profile name more calls than it has: count the model again."
+"""Profiles of earlier versions may be like that, if guidance had an interval."""
 
 
 def predict_memory(
@@ -296,6 +300,8 @@ class _OwnCode(EventPlayer):
                 around.kept -= sizes[number]
                 del alive[number]
             elif kind == CALL:
+                if self.place >= len(self.stages):
+                    raise FileFormatError(MISMATCH)
                 call = around.profile.calls[self.place]
                 if call.component not in around.settings.without:
                     around.call(call, self.place, self.stages[self.place])
