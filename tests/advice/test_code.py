@@ -56,3 +56,37 @@ def test_a_program_loads_the_pictures_that_its_pipeline_needs(
     ]
     assert ("from diffusers.utils import load_image" in lines) == bool(inputs)
     assert all(f"{name}={name}" in lines[-1] for name in inputs)
+
+
+def code(model: str, settings: RunSettings) -> str:
+    profile = diffprof.profile(model)
+    return "\n".join(program(profile, Request.create(model), settings))
+
+
+def test_the_prompt_is_encoded_before_the_text_encoders_are_deleted() -> None:
+    lines = code("flux.1-dev", RunSettings(drop_text_encoders=True)).splitlines()
+    places = [
+        next(number for number, line in enumerate(lines) if part in line)
+        for part in (
+            'pipe.text_encoder.to("cuda")',
+            "encode_prompt",
+            "text_encoder_2 = None",
+            'pipe.to("cuda")',
+            "pipe(",
+        )
+    ]
+    assert places == sorted(places)
+
+
+def test_what_is_offloaded_is_moved_to_the_device_by_nothing_else() -> None:
+    lines = code("flux.1-dev", RunSettings(offload="model", drop_text_encoders=True))
+    assert "enable_model_cpu_offload" in lines and "encode_prompt" in lines
+    assert '.to("cuda")' not in lines
+
+
+@pytest.mark.parametrize("offload", ["none", "group-leaf"])
+def test_where_it_is_not_known_what_encoding_gives_a_comment_says_what_to_do(offload: str) -> None:
+    lines = code("cosmos-predict2.5-14b", RunSettings(offload=offload, drop_text_encoders=True))
+    assert "# the results of Cosmos2_5_PredictBasePipeline.encode_prompt are arguments of the call" in lines
+    assert ('pipe.to("cuda")' in lines) == (offload == "none")
+    compile(lines, "program.py", "exec")

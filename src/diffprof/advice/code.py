@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from diffprof.advice.commands import is_plain
@@ -157,35 +157,45 @@ class _Program:
                 f"pipe.{slot}.enable_parallelism(config={config}(ulysses_degree={settings.devices}))"
                 for slot in self.denoisers
             )
-        elif settings.drop_text_encoders:
-            yield from self._encoding_lines()
-        elif settings.offload == "none":
-            yield 'pipe.to("cuda")'
+        elif self._encoded_names:
+            yield from self._encoding_lines(self._encoded_names)
         else:
-            yield offload_line(settings)
+            if settings.drop_text_encoders:
+                yield "# encode the prompt first, with the text encoders alone on the device, and delete them:"
+                yield f"# the results of {self.profile.request.pipeline}.encode_prompt are arguments of the call"
+            yield 'pipe.to("cuda")' if settings.offload == "none" else offload_line(settings)
         if settings.compiled:
             yield from (f"pipe.{slot}.compile()" for slot in self.denoisers)
 
-    def _encoding_lines(self) -> Iterator[str]:
+    @property
+    def _encoded_names(self) -> Sequence[str]:
+        """The call arguments with the encoded prompt, if text encoders are dropped and the names are known."""
+        return ENCODED.get(self.profile.request.pipeline, ()) if self.settings.drop_text_encoders else ()
+
+    def _encoding_lines(self, names: Sequence[str]) -> Iterator[str]:
         """Encode the prompt with only the text encoders on the device, and delete them."""
         encoders = [slot for slot, part in self.profile.components.items() if part.role == "text_encoder"]
         encoders = [slot for slot in encoders if slot not in self.settings.without]
-        names = ENCODED[self.profile.request.pipeline]
         prompt = self.request.arguments.get("prompt", "a cat")
         others = ""
         if self.profile.request.pipeline in NEEDS_DUMMY:
             others = ", prompt_2=None, prompt_3=None"
-        yield from (f'pipe.{slot}.to("cuda")' for slot in encoders)
+        is_resident = self.settings.offload == "none"
+        if is_resident:
+            yield from (f'pipe.{slot}.to("cuda")' for slot in encoders)
+        else:
+            yield offload_line(self.settings)
         yield "with torch.no_grad():"
         yield f'    {", ".join(names)} = pipe.encode_prompt(prompt={prompt!r}{others}, device="cuda")'
         yield f"{' = '.join(f'pipe.{slot}' for slot in encoders)} = None"
         yield "torch.cuda.empty_cache()"
-        yield 'pipe.to("cuda")'
+        if is_resident:
+            yield 'pipe.to("cuda")'
 
     def _call_lines(self) -> Iterator[str]:
         given: dict[str, str] = {}
-        if self.settings.drop_text_encoders:
-            given = {name: name for name in ENCODED[self.profile.request.pipeline] if name != "_"}
+        if self._encoded_names:
+            given = {name: name for name in self._encoded_names if name != "_"}
         elif "prompt" not in self.request.arguments and self._takes_prompt:
             given = {"prompt": '"a cat"'}
         for name in self._missing_inputs():
@@ -193,7 +203,7 @@ class _Program:
             yield f'{name} = {self._import("diffusers.utils", load)}("{name}.{ending}")'
             given[name] = name
         for name, value in {**self._recommended_arguments(), **self.request.arguments}.items():
-            is_dropped = self.settings.drop_text_encoders and name in ("prompt", "negative_prompt")
+            is_dropped = self._encoded_names and name in ("prompt", "negative_prompt")
             if not is_dropped:
                 given[name] = _value(value)
         interval = self.request.changes.guidance_interval
