@@ -90,7 +90,7 @@ def _pipeline(kind: type[UNet2DConditionModel]) -> Any:
 
 
 def _timed(profile: Profile) -> Sequence[Any]:
-    return profile.measured.timed if profile.measured else ()
+    return profile.measured.timed_iterations if profile.measured else ()
 
 
 def _stretches(profile: Profile) -> Iterator[Profile]:

@@ -70,7 +70,7 @@ def test_one_thread_measures_while_another_profiles(pipeline: Any, macs: int) ->
         assert [one.result(PATIENCE) for one in counting] == [macs] * 3
         (profile,) = measuring.result(PATIENCE).profiles
     assert profile.total.macs == macs
-    assert len(profile.measured.timed) == 2
+    assert len(profile.measured.timed_iterations) == 2
 
 
 def test_tasks_of_asyncio_count_as_threads_do(pipeline: Any, macs: int) -> None:

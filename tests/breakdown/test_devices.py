@@ -26,7 +26,7 @@ def test_use_and_power_are_those_that_were_sampled() -> None:
     assert (main.mean_watts, main.lowest_mhz, main.highest_mhz, main.highest_celsius) == (250, 1400, 1900, 70)
     assert (main.throttled_share, main.throttle_reasons) == (0.5, ("power cap",))
     assert profile.measured is not None
-    seconds = profile.measured.timed[0].wall.host_ns / 1e9
+    seconds = profile.measured.timed_iterations[0].wall.host_ns / 1e9
     assert main.joules_per_output == pytest.approx(250 * seconds)
     assert (other.mean_watts, other.joules_per_output, other.throttled_share) == (None, None, None)
 

@@ -103,7 +103,7 @@ def test_each_iteration_adds_up_for_itself_and_with_the_others(device: object) -
     measured = measured_profile(device=device).measured  # type: ignore[arg-type]
     assert measured is not None
     warm_up = measured.iterations[:1]
-    for iterations in (*[[one] for one in measured.iterations], measured.timed, warm_up):
+    for iterations in (*[[one] for one in measured.iterations], measured.timed_iterations, warm_up):
         assert sum(row.self_ns for row in section_table(iterations)) == sum(one.wall.host_ns for one in iterations)
 
 
@@ -111,7 +111,7 @@ def test_warm_ups_are_not_among_the_timed() -> None:
     warm_up, timed = iteration_on(CPU, times=3, warmup=True), iteration_on(CPU)
     measured = measured_profile(iterations=[warm_up, timed]).measured
     assert measured is not None
-    assert by_name(section_table(measured.timed))["vae_decode"].times.total_ns == 3_000_000_000
+    assert by_name(section_table(measured.timed_iterations))["vae_decode"].times.total_ns == 3_000_000_000
     assert by_name(section_table(measured.iterations[:1]))["vae_decode"].times.total_ns == 9_000_000_000
 
 

@@ -18,7 +18,7 @@ MANY = Threshold("steps", 1, "for this test")
 
 
 def many_steps(profile: Profile, measured: Measured) -> Iterator[Finding]:
-    steps = max(len(iteration.steps) for iteration in measured.timed)
+    steps = max(len(iteration.steps) for iteration in measured.timed_iterations)
     if steps > MANY.value:
         yield Finding("many_steps", "in_one_call", 1.0, {"steps": steps, "wall_seconds": None})
 

@@ -160,7 +160,7 @@ def test_no_number_is_ever_cut(make: Callable[[], Profile], width: int) -> None:
     profile = make()
     assert profile.measured is not None
     sections = _words(run_text(profile, width, RunTable.section))
-    for row in section_table(profile.measured.timed):
+    for row in section_table(profile.measured.timed_iterations):
         assert numbers.nanoseconds(row.times.total_ns) in sections
         assert numbers.nanoseconds(row.self_ns) in sections
     components = _words(run_text(profile, width, RunTable.component))
@@ -177,7 +177,7 @@ def test_self_times_in_the_csv_add_up_to_the_wall_time(make: Callable[[], Profil
     profile = make()
     assert profile.measured is not None
     rows = csv.DictReader(io.StringIO(run_csv(profile, RunTable.section)))
-    wall = sum(one.wall.host_ns for one in profile.measured.timed)
+    wall = sum(one.wall.host_ns for one in profile.measured.timed_iterations)
     assert sum(int(row["self_ns"]) for row in rows) == wall
 
 

@@ -27,7 +27,7 @@ def test_each_pipeline_has_a_profile_of_its_own_and_all_belong_together() -> Non
     one, other = measure_pipelines(2)
     assert one.measured is not None and other.measured is not None
     assert [iteration.warmup for iteration in one.measured.iterations] == [True, False, False, False]
-    assert len(other.measured.timed) == 3
+    assert len(other.measured.timed_iterations) == 3
     assert one.measured.turns == other.measured.turns is not None
     assert measured_in_turns(one.measured, other.measured)
     assert one.total == other.total

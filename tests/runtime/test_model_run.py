@@ -46,4 +46,4 @@ def test_a_measured_run_has_the_requested_iterations_and_no_problem_without_a_tr
     assert problem is None
     measured = run.profile.measured
     assert measured is not None
-    assert (len(measured.iterations), len(measured.timed)) == (3, 2)
+    assert (len(measured.iterations), len(measured.timed_iterations)) == (3, 2)

@@ -24,7 +24,7 @@ def test_warm_ups_are_marked_and_kept_apart() -> None:
     measured = run.profile.measured
     assert measured is not None
     assert [iteration.warmup for iteration in measured.iterations] == [True, True, False, False, False]
-    assert measured.timed == measured.iterations[2:]
+    assert measured.timed_iterations == measured.iterations[2:]
     assert measured.repeated
     began = [iteration.began_ns for iteration in measured.iterations]
     assert began == sorted(began)
@@ -143,7 +143,7 @@ def test_a_trace_is_of_one_more_call_with_a_few_steps_and_has_the_names_in_it(tm
     measured = run.profile.measured
     assert measured is not None
     assert [iteration.traced for iteration in measured.iterations] == [False, True]
-    assert measured.timed == measured.iterations[:1]
+    assert measured.timed_iterations == measured.iterations[:1]
     assert measured.limitations == (Limitation("short_trace", done=4, requested=6),)
 
 

@@ -142,7 +142,7 @@ class Evaluator:
         time, outcome = self._time(profile, one.settings), self._outcome(profile, one.settings)
         return replace(one, profile=profile, time=time, outcome=outcome, is_exact=True)
 
-    def _found(self) -> Iterator[Evaluated]:
+    def _evaluations(self) -> Iterator[Evaluated]:
         return (one for _, one in self._evaluated.values() if one is not None)
 
     def is_outdone(self, plan: Plan, without: Evaluated) -> bool:
@@ -158,7 +158,7 @@ class Evaluator:
         if without.seconds <= POINTLESS * seconds:
             return True
         least = self._least_bytes(profile, plan.settings)
-        return any(_is_no_worse(other, plan, seconds, least) for other in self._found())
+        return any(_is_no_worse(other, plan, seconds, least) for other in self._evaluations())
 
     def promising(self, plans: Sequence[Plan], quicker: Sequence[Alternative]) -> list[Plan]:
         """Those of some plans for the same request that no other of them outdoes, without simulating all of them.
@@ -189,7 +189,7 @@ class Evaluator:
         return any(
             _is_no_worse(other, plan, POINTLESS * without.seconds, POINTLESS * least)
             and (without.settings.offload != "none" or other.settings.offload == "none")
-            for other in self._found()
+            for other in self._evaluations()
         )
 
     def _least_bytes(self, profile: Profile, settings: RunSettings) -> int:

@@ -54,14 +54,14 @@ class CacheStep:
 
 def cache_table(profile: Profile) -> list[CacheRow]:
     """One row for each cache and component, the one with the most lookups first."""
-    timed = profile.measured.timed if profile.measured else ()
+    timed = profile.measured.timed_iterations if profile.measured else ()
     rows = [_row(profile, timed, cache, component) for cache, component in _caches(timed)]
     return sorted(rows, key=lambda row: (-row.asks, row.cache, row.component or ""))
 
 
 def cache_timeline(profile: Profile) -> list[CacheStep]:
     """The steps of each cache in order; lookups outside of the loop come first."""
-    timed = profile.measured.timed if profile.measured else ()
+    timed = profile.measured.timed_iterations if profile.measured else ()
     found: list[CacheStep] = []
     for cache, component in _caches(timed):
         events = _events(timed, cache, component)

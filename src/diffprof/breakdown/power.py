@@ -38,7 +38,11 @@ def power_use(profile: Profile, device: str | None = None) -> PowerUse | None:
     clocks = [point.mhz for point in points if point.mhz is not None]
     known = [point.throttle for point in points if point.throttle is not None]
     heat = [point.celsius for point in points if point.celsius is not None]
-    wall_ns = statistics.median(iteration.wall.host_ns for iteration in measured.timed) if measured.timed else 0
+    wall_ns = (
+        statistics.median(iteration.wall.host_ns for iteration in measured.timed_iterations)
+        if measured.timed_iterations
+        else 0
+    )
     return PowerUse(
         mean_watts=watts,
         joules=watts * wall_ns / NANOSECONDS,

@@ -51,7 +51,7 @@ def warm_ups(measured: Measured) -> tuple[Iteration, ...]:
     """The warm-up calls; empty if there are no other calls, whose statistics they then are."""
     warm_up = [iteration for iteration in measured.iterations if iteration.warmup and iteration.error is None]
     whole = [iteration for iteration in warm_up if iteration.entry == "__call__"]
-    return () if any(iteration.warmup for iteration in measured.timed) else tuple(whole)
+    return () if any(iteration.warmup for iteration in measured.timed_iterations) else tuple(whole)
 
 
 def outermost(iteration: Iteration, name: Callable[[Sample], object]) -> list[Sample]:

@@ -110,12 +110,12 @@ def loop_table(profile: Profile) -> list[LoopRow]:
 
 def _has_rates(profile: Profile) -> bool:
     measured = profile.measured
-    return measured is not None and shows_rates(measured, clock_of(measured.timed))
+    return measured is not None and shows_rates(measured, clock_of(measured.timed_iterations))
 
 
 def timed_steps(profile: Profile) -> list[list[StepSample]]:
     """The steps of each timed iteration."""
-    timed = profile.measured.timed if profile.measured else ()
+    timed = profile.measured.timed_iterations if profile.measured else ()
     clock = clock_of(timed)
     return [_samples(profile, iteration, number, clock) for number, iteration in enumerate(timed)]
 

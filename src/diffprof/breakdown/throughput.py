@@ -92,7 +92,7 @@ class Generation:
 
 def throughput_table(profile: Profile) -> list[ThroughputRow]:
     """One row for each component that was called, the slowest first."""
-    timed = profile.measured.timed if profile.measured else ()
+    timed = profile.measured.timed_iterations if profile.measured else ()
     clock = clock_of(timed)
     names = dict.fromkeys(sample.component or "" for iteration in timed for sample in component_samples(iteration))
     rows = [_row(profile, name, timed, clock) for name in names]
@@ -101,7 +101,7 @@ def throughput_table(profile: Profile) -> list[ThroughputRow]:
 
 def generation(profile: Profile) -> Generation | None:
     """The whole generation; None if nothing was measured."""
-    timed = profile.measured.timed if profile.measured else ()
+    timed = profile.measured.timed_iterations if profile.measured else ()
     if not timed:
         return None
     clock = clock_of(timed)

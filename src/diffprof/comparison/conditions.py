@@ -131,7 +131,9 @@ def _measured_conditions(profiles: Sequence[Profile]) -> Iterable[Condition]:
     if known:
         yield Condition(MEASUREMENT, "measured", tuple(run is not None for run in measured))
     if len(known) > 1:
-        yield Condition(MEASUREMENT, "iterations", tuple(len(run.timed) if run else None for run in measured))
+        yield Condition(
+            MEASUREMENT, "iterations", tuple(len(run.timed_iterations) if run else None for run in measured)
+        )
         yield Condition(MEASUREMENT, "repeated", tuple(run.repeated if run else None for run in measured))
         yield Condition(MEASUREMENT, "complete", tuple(run.complete if run else None for run in measured))
         for name in _names(run.preparation for run in known):

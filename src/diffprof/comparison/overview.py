@@ -43,6 +43,6 @@ def _row(profile: Profile, name: str) -> OverviewRow:
 
 
 def _call(profile: Profile) -> Spread | None:
-    timed = profile.measured.timed if profile.measured else ()
+    timed = profile.measured.timed_iterations if profile.measured else ()
     clock = clock_of(timed)
     return spread_of([clock.length_ns(iteration.wall) for iteration in timed]) if timed else None

@@ -67,7 +67,12 @@ def time_changes(before: Profile, after: Profile) -> tuple[TimeChange, ...]:
 
     Empty if one of the profiles was only counted.
     """
-    if before.measured is None or after.measured is None or not before.measured.timed or not after.measured.timed:
+    if (
+        before.measured is None
+        or after.measured is None
+        or not before.measured.timed_iterations
+        or not after.measured.timed_iterations
+    ):
         return ()
     clock = _common_clock(before.measured, after.measured)
     sides = [_series(profile.measured, clock) for profile in (before, after) if profile.measured]
@@ -79,7 +84,11 @@ def time_changes(before: Profile, after: Profile) -> tuple[TimeChange, ...]:
 
 def measured_in_turns(before: Measured, after: Measured) -> bool:
     """Whether the calls of both alternated in one measurement."""
-    return before.turns is not None and before.turns == after.turns and len(before.timed) == len(after.timed)
+    return (
+        before.turns is not None
+        and before.turns == after.turns
+        and len(before.timed_iterations) == len(after.timed_iterations)
+    )
 
 
 def cpu_share(measured: Measured) -> float | None:
@@ -88,7 +97,7 @@ def cpu_share(measured: Measured) -> float | None:
         return None
     shares = [
         iteration.cpu_ns / max(iteration.wall.host_ns, 1)
-        for iteration in measured.timed
+        for iteration in measured.timed_iterations
         if iteration.cpu_ns is not None
     ]
     return median(shares) if shares else None
@@ -109,7 +118,7 @@ class _Sample:
 
 
 def _common_clock(before: Measured, after: Measured) -> Clock:
-    clocks = {clock_of(measured.timed) for measured in (before, after)}
+    clocks = {clock_of(measured.timed_iterations) for measured in (before, after)}
     return clocks.pop() if len(clocks) == 1 else HOST
 
 
@@ -117,7 +126,7 @@ def _series(measured: Measured, clock: Clock) -> dict[str, list[_Sample]]:
     """One sample per timed iteration for everything that was timed in it."""
     numbers = {id(iteration): number for number, iteration in enumerate(measured.iterations)}
     series: dict[str, list[_Sample]] = {CALL: [], CPU_TIME: [], STEP: []}
-    for place, iteration in enumerate(measured.timed):
+    for place, iteration in enumerate(measured.timed_iterations):
         for name, time_ns in _times(iteration, clock, on_cpu=measured.device.kind == "cpu").items():
             # A time of 0 is shorter than the resolution of the clock.
             sample = _Sample(numbers[id(iteration)], place, max(time_ns, 1))

@@ -21,9 +21,9 @@ HELD_MEMORY = Threshold("held_bytes", 64 * 1024**2, "less is not needed elsewher
 
 def offload_dominates(profile: Profile, measured: Measured) -> Iterator[Finding]:
     """The host spends a large share of the wall time moving weights, not counting moves that overlap other work."""
-    rows = move_table(measured.timed)
+    rows = move_table(measured.timed_iterations)
     wall_ns = _wall_ns(measured)
-    whole = move_totals(move for iteration in measured.timed for move in iteration.moves)
+    whole = move_totals(move for iteration in measured.timed_iterations for move in iteration.moves)
     busy_ns = whole.exposed_ns + whole.unknown_ns
     if not rows or share(busy_ns, wall_ns) < MOVING.value:
         return
@@ -46,10 +46,10 @@ def offload_dominates(profile: Profile, measured: Measured) -> Iterator[Finding]
 
 def moved_each_step(profile: Profile, measured: Measured) -> Iterator[Finding]:
     """A component is moved to the device again in every step in which it runs."""
-    for component in components_moved_each_step(measured.timed):
+    for component in components_moved_each_step(measured.timed_iterations):
         rows = [
             row
-            for one in measured.timed
+            for one in measured.timed_iterations
             for row in step_move_table(one)
             if row.step is not None and row.component == component
         ]
@@ -71,7 +71,7 @@ def moved_each_step(profile: Profile, measured: Measured) -> Iterator[Finding]:
 
 
 def _wall_ns(measured: Measured) -> int:
-    return sum(iteration.wall.host_ns for iteration in measured.timed)
+    return sum(iteration.wall.host_ns for iteration in measured.timed_iterations)
 
 
 def cache_never_hits(profile: Profile, measured: Measured) -> Iterator[Finding]:
@@ -93,7 +93,7 @@ def _first_lookups(measured: Measured, row: CacheRow) -> int:
     """The number of lookups that cannot hit: the first of each module in each call of the pipeline."""
     lookups = [
         (number, event.module)
-        for number, iteration in enumerate(measured.timed)
+        for number, iteration in enumerate(measured.timed_iterations)
         for event in iteration.caches
         if (event.cache, event.component) == (row.cache, row.component)
     ]

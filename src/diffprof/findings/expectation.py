@@ -22,8 +22,8 @@ def slower_than_expected(profile: Profile, measured: Measured) -> Iterator[Findi
     """The run is slower than predicted. Not applied to runs with offload, a cache, or counts that differ."""
     device = measured.device
     accelerator = match_accelerator(device.name, memory_bytes=device.memory_bytes)
-    is_plain = not any(iteration.moves or iteration.caches for iteration in measured.timed)
-    if accelerator is None or not is_plain or measured.mismatches or not measured.timed:
+    is_plain = not any(iteration.moves or iteration.caches for iteration in measured.timed_iterations)
+    if accelerator is None or not is_plain or measured.mismatches or not measured.timed_iterations:
         return
     finding = _finding(profile, measured, accelerator)
     if finding is not None:
@@ -41,7 +41,7 @@ def _finding(profile: Profile, measured: Measured, accelerator: Accelerator) -> 
         expected = predict_time(job_of(profile), device, basis_of(accelerator))
     except RequestError:
         return None  # the profile does not list its operations
-    taken = component_seconds(profile, measured.timed)
+    taken = component_seconds(profile, measured.timed_iterations)
     expected_by_slot = {slot: part.total_seconds for slot, part in expected.components.items() if slot in taken}
     total, whole = sum(taken.values()), sum(expected_by_slot.values())
     margin = expected.high_seconds / expected.total_seconds if expected.total_seconds else 1.0

@@ -93,7 +93,7 @@ def _images_at_once(profile: Profile) -> int:
 
 def memory_not_freed(profile: Profile, measured: Measured) -> Iterator[Finding]:
     """Memory grows with each iteration, or is higher after the last one than before it."""
-    whole = [one for one in measured.timed if one.error is None and one.memory]
+    whole = [one for one in measured.timed_iterations if one.error is None and one.memory]
     ends = [one.memory[-1] for one in whole]
     for memory, read, least in ((DEVICE, _allocated_bytes, GROWTH_ON_DEVICE), (PROCESS, _resident, LARGE)):
         held = [bytes_ for bytes_ in map(read, ends) if bytes_ is not None]

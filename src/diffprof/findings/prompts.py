@@ -25,7 +25,7 @@ class _RepeatedEncoding:
 def prompt_encoded_again(profile: Profile, measured: Measured) -> Iterator[Finding]:
     """A section encodes a text again that it has encoded before, according to the text's digest."""
     # A measurement repeats its call and so the encoding; only repetitions within a call count then.
-    groups = [(one,) for one in measured.timed] if measured.repeated else [measured.iterations]
+    groups = [(one,) for one in measured.timed_iterations] if measured.repeated else [measured.iterations]
     again = [found for iterations in groups for found in _repeated_encodings(iterations)]
     ran = [iteration for iterations in groups for iteration in iterations]
     clock = clock_of(ran)

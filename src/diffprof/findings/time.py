@@ -31,7 +31,7 @@ CASES_BY_ROLE = {
 
 def dominant_section(profile: Profile, measured: Measured) -> Iterator[Finding]:
     """One section takes at least half of the time, not counting nested sections."""
-    rows = section_table(measured.timed)
+    rows = section_table(measured.timed_iterations)
     most = max(rows, key=lambda row: row.self_ns, default=None)
     if most is None or most.self_share < DOMINANT.value:
         return
@@ -65,7 +65,7 @@ def _cacheable(profile: Profile, component: str | None) -> str | None:
 
 
 def _component(measured: Measured, row: SectionRow) -> str | None:
-    samples = [sample for iteration in measured.timed for sample in iteration.samples]
+    samples = [sample for iteration in measured.timed_iterations for sample in iteration.samples]
     return next((sample.component for sample in samples if sample.section == row.section), None)
 
 
@@ -100,11 +100,11 @@ def _longest(rows: list[SectionRow], most: SectionRow) -> Evidence:
 
 def scheduler_overhead(profile: Profile, measured: Measured) -> Iterator[Finding]:
     """The scheduler takes a large share of the denoising steps."""
-    clock = clock_of(measured.timed)
-    steps = [clock.length_ns(step.span) for iteration in measured.timed for step in iteration.steps]
+    clock = clock_of(measured.timed_iterations)
+    steps = [clock.length_ns(step.span) for iteration in measured.timed_iterations for step in iteration.steps]
     scheduler_ns = [
         clock.length_ns(sample.span)
-        for iteration in measured.timed
+        for iteration in measured.timed_iterations
         for sample in iteration.samples
         if sample.section.endswith("scheduler_step") and sample.step is not None
     ]
@@ -112,7 +112,7 @@ def scheduler_overhead(profile: Profile, measured: Measured) -> Iterator[Finding
         yield Finding(
             "scheduler_overhead",
             "step",
-            share(sum(scheduler_ns), sum(clock.length_ns(iteration.wall) for iteration in measured.timed)),
+            share(sum(scheduler_ns), sum(clock.length_ns(iteration.wall) for iteration in measured.timed_iterations)),
             {
                 "scheduler_share": share(sum(scheduler_ns), sum(steps)),
                 "total_seconds": sum(scheduler_ns) / NANOSECONDS,

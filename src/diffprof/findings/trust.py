@@ -27,7 +27,7 @@ def incomplete_run(profile: Profile, measured: Measured) -> Iterator[Finding]:
     if not failed:
         return
     last = failed[-1]
-    whole = all(iteration.error is None for iteration in measured.timed)
+    whole = all(iteration.error is None for iteration in measured.timed_iterations)
     yield Finding(
         "incomplete_run",
         "others_ended" if whole else "none_ended",
@@ -35,7 +35,7 @@ def incomplete_run(profile: Profile, measured: Measured) -> Iterator[Finding]:
         {
             "failed": len(failed),
             "iterations": len(measured.iterations),
-            "timed": len(measured.timed),
+            "timed": len(measured.timed_iterations),
             "error": last.error,
             "steps": len(last.steps),
             "until_seconds": last.wall.host_ns / NANOSECONDS,
@@ -45,10 +45,14 @@ def incomplete_run(profile: Profile, measured: Measured) -> Iterator[Finding]:
 
 def unstable_timings(profile: Profile, measured: Measured) -> Iterator[Finding]:
     """Iterations of the same call took different times."""
-    clock = clock_of(measured.timed)
+    clock = clock_of(measured.timed_iterations)
     first = _first_iteration(measured)
     # Without a first iteration that is warm-up: another rule reports it.
-    timed = measured.timed[1:] if first is not None and first.case == "in_the_figures" else measured.timed
+    timed = (
+        measured.timed_iterations[1:]
+        if first is not None and first.case == "in_the_figures"
+        else measured.timed_iterations
+    )
     walls = [clock.length_ns(iteration.wall) / NANOSECONDS for iteration in timed]
     if len(walls) < ITERATIONS_FOR_A_SPREAD.value or not all(walls):
         return
@@ -87,14 +91,14 @@ def _first_iteration(measured: Measured) -> Finding | None:
     )
     if evidence is None:
         return None
-    if first not in measured.timed:
+    if first not in measured.timed_iterations:
         return Finding("warm_up", "kept_apart", 0.0, evidence)
-    walls = sum(clock.length_ns(one.wall) for one in measured.timed)
+    walls = sum(clock.length_ns(one.wall) for one in measured.timed_iterations)
     return Finding("warm_up", "in_the_figures", evidence["extra_seconds"] * NANOSECONDS / walls, evidence)
 
 
 def _first_step(profile: Profile, measured: Measured) -> Finding | None:
-    timed = measured.timed[0] if measured.timed else None
+    timed = measured.timed_iterations[0] if measured.timed_iterations else None
     # With a cache, the first step takes longer because it computes what later ones skip.
     if timed is None or timed.caches:
         return None

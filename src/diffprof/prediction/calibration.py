@@ -33,7 +33,7 @@ class Calibration:
 def calibrate_on(profile: Profile, known: Sequence[Accelerator]) -> Calibration:
     """Calibrate with a measured profile."""
     measured = profile.measured
-    if measured is None or not measured.timed:
+    if measured is None or not measured.timed_iterations:
         raise RequestError(
             f"The profile of {profile.request.model} was counted, not measured, so it says nothing about a machine; "
             "use one that `diffprof run` wrote."
@@ -41,7 +41,7 @@ def calibrate_on(profile: Profile, known: Sequence[Accelerator]) -> Calibration:
     accelerator = accelerator_of(measured.device, known)
     device = device_of(accelerator)
     predicted = predict_time(job_of(profile), device)
-    seconds = component_seconds(profile, measured.timed)
+    seconds = component_seconds(profile, measured.timed_iterations)
     total = sum(seconds.values())
     factors = {
         slot: seconds[slot] / part.total_seconds

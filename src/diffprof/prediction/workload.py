@@ -61,14 +61,14 @@ class Loads(tuple[Load, ...]):
     """The loads of one kind of call; what is worked out from them is worked out once."""
 
     @cached_property
-    def _derived(self) -> dict[Hashable, Any]:
+    def _results(self) -> dict[Hashable, Any]:
         return {}
 
     def derive(self, name: Hashable, make: Callable[[Loads], T]) -> T:
         """What `make` makes of the loads; the name stands for it."""
-        if name not in self._derived:
-            self._derived[name] = make(self)
-        return cast("T", self._derived[name])
+        if name not in self._results:
+            self._results[name] = make(self)
+        return cast("T", self._results[name])
 
 
 @dataclass(frozen=True)

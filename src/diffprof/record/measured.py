@@ -303,7 +303,7 @@ class Measured:
         return (self.device, *self.other_devices.values())
 
     @property
-    def timed(self) -> tuple[Iteration, ...]:
+    def timed_iterations(self) -> tuple[Iteration, ...]:
         """The iterations for statistics: whole calls after the warm-up, or else the best available."""
         whole = [iteration for iteration in self.iterations if iteration.entry == "__call__"] or self.iterations
         ended = [iteration for iteration in whole if iteration.error is None] or whole

@@ -126,12 +126,12 @@ def _columns(profile: Profile, by: RunTable, console: Console, verbose: bool) ->
 def _last_moments(profile: Profile) -> list[MemoryMoment]:
     """The moments of the last iteration: it resembles the others, and includes memory that they did not free."""
     measured, moments = require_measured(profile), memory_moments(profile)
-    last = [number for number, one in enumerate(measured.iterations) if one is measured.timed[-1]]
+    last = [number for number, one in enumerate(measured.iterations) if one is measured.timed_iterations[-1]]
     return [moment for moment in moments if moment.iteration in last]
 
 
 def _title(profile: Profile, by: RunTable) -> str:
-    timed = len(require_measured(profile).timed)
+    timed = len(require_measured(profile).timed_iterations)
     iterations = numbers.times(timed, "iteration")
     return {
         RunTable.section: f"Sections of {iterations}",

@@ -40,7 +40,7 @@ def speed_lines(profile: Profile, measured: Measured) -> list[Labelled]:
     whole = generation(profile)
     if whole is None:
         return [("Wall", "nothing was measured.")]
-    stopped = measured.timed[0].error is not None  # no call finished, so there is no throughput
+    stopped = measured.timed_iterations[0].error is not None  # no call finished, so there is no throughput
     lines = [("Wall", _wall(whole, measured, stopped)), ("Rate", "" if stopped else _rates(whole))]
     if measured.load_seconds is not None:
         lines.append(("Load", f"{numbers.seconds(measured.load_seconds)} to load the pipeline"))
@@ -118,7 +118,7 @@ def _describe_mismatch(mismatch: CountMismatch) -> str:
 
 def _wall(whole: Generation, measured: Measured, stopped: bool) -> str:
     clock = "device time" if whole.clock == "device" else "host time"
-    entry = measured.timed[0].entry
+    entry = measured.timed_iterations[0].entry
     took = f"{nanoseconds(whole.median_ns)} for one {'generation' if entry == '__call__' else f'call of {entry}'}"
     if stopped:
         return f"{nanoseconds(whole.median_ns)} until it stopped ({clock}): no call finished"
@@ -149,7 +149,7 @@ def _per_minute(rate: float, each: str) -> str:
 
 def _excluded_iterations(measured: Measured) -> Iterator[str]:
     """Calls that were measured but are not in the tables: warm-ups, traced calls, calls outside the pipeline's."""
-    timed = {id(one) for one in measured.timed}
+    timed = {id(one) for one in measured.timed_iterations}
     others = [one for one in measured.iterations if id(one) not in timed]
     for name, found in (("warm-up", warm_ups(measured)), ("traced call", [one for one in others if one.traced])):
         if found:
@@ -161,8 +161,8 @@ def _excluded_iterations(measured: Measured) -> Iterator[str]:
 
 def _tracing_cost(measured: Measured, found: Sequence[Iteration]) -> str:
     """The overhead of tracing: the time of a traced step, compared to an untraced one."""
-    clock = clock_of((*measured.timed, *found))
-    untraced, traced = (_step_ns(iterations, clock) for iterations in (measured.timed, found))
+    clock = clock_of((*measured.timed_iterations, *found))
+    untraced, traced = (_step_ns(iterations, clock) for iterations in (measured.timed_iterations, found))
     if not found[0].traced or untraced is None or traced is None:
         return ""
     return f", {nanoseconds(traced)} per step (untraced {nanoseconds(untraced)})"
@@ -241,7 +241,7 @@ def _failures(measured: Measured) -> Iterator[str]:
         if iteration.error is not None:
             progress = f"after {nanoseconds(iteration.wall.host_ns)} and {numbers.times(len(iteration.steps), 'step')}"
             yield f"iteration {number + 1} stopped {progress}: {iteration.error}"
-    for row in section_table(measured.timed)[:-1]:
+    for row in section_table(measured.timed_iterations)[:-1]:
         if row.failures:
             failed = f"{numbers.exact(row.failures)} of {numbers.exact(row.times.count)}"
             yield f"{row.section}: {failed} calls raised an exception"

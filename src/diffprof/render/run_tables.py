@@ -27,7 +27,7 @@ OTHER = "everything else"
 
 def section_columns(profile: Profile, ascii_only: bool) -> list[Column]:
     """The sections of the timed iterations, and their sum: the wall time."""
-    timed = profile.measured.timed if profile.measured else ()
+    timed = profile.measured.timed_iterations if profile.measured else ()
     rows = section_table(timed)
     wall = sum(row.self_ns for row in rows)
 
@@ -199,7 +199,7 @@ def cache_columns(profile: Profile, ascii_only: bool) -> list[Column]:
 
 def move_columns(profile: Profile, ascii_only: bool) -> list[Column]:
     """The weights that offloading moved, by component, and how long that kept the host busy."""
-    rows = move_table(profile.measured.timed if profile.measured else ())
+    rows = move_table(profile.measured.timed_iterations if profile.measured else ())
     moved = [row.moved for row in rows]
     disk = any(one.from_disk_bytes for one in moved)
     timed = any(one.spent_ns != one.host_ns for one in moved)

@@ -52,6 +52,6 @@ class _Side:
 
 def _with_turns(profiles: tuple[Profile, ...], turns: str) -> Profile:
     """The profile with the most calls, marked as measured in turns with the others."""
-    profile = max(profiles, key=lambda one: len(one.measured.timed) if one.measured else 0)
+    profile = max(profiles, key=lambda one: len(one.measured.timed_iterations) if one.measured else 0)
     assert profile.measured is not None, "it was measured"
     return replace(profile, measured=replace(profile.measured, turns=turns))

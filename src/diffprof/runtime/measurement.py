@@ -99,7 +99,7 @@ class Measurement:
             self._monitor.forget()
 
     @property
-    def _opened(self) -> OpenedPipeline:
+    def _current_pipeline(self) -> OpenedPipeline:
         assert self._opened_pipeline is not None, "calls are evaluated before the measurement ends"
         return self._opened_pipeline
 
@@ -124,7 +124,7 @@ class Measurement:
         """Measure the peak of the CPU once, after the calls, if one of them ran on it."""
         is_used = any(group.devices.main is None for group in self._groups)
         if self._host is None and is_used and self._opened_pipeline is not None:
-            self._host = read_host(self._opened.pipeline, self.limitations)
+            self._host = read_host(self._current_pipeline.pipeline, self.limitations)
 
     def _profile(self, group: _CallGroup) -> Profile:
         device = group.devices.main or self._host
@@ -159,14 +159,14 @@ class Measurement:
     def _evaluate(self, call: MonitoredCall, iteration: Iteration) -> None:
         devices = CallDevices()
         try:
-            devices = read_devices(self._opened.pipeline, iteration)
+            devices = read_devices(self._current_pipeline.pipeline, iteration)
             self.limitations += (*devices.limitations, *self._monitor.limitations())
             group = self._group_of(call, iteration, devices)
             if _is_whole_call(iteration) and group.is_counted:
                 iteration, mismatch = align_calls(iteration, group.profile.calls)
                 group.mismatches += [mismatch] if mismatch else []
             group.iterations.append(iteration)
-            for cache, held_bytes in peak_cache_bytes(self._opened.pipeline).items():
+            for cache, held_bytes in peak_cache_bytes(self._current_pipeline.pipeline).items():
                 group.cached_bytes[cache] = max(held_bytes, group.cached_bytes.get(cache, 0))
         except Exception as error:  # noqa: BLE001  an error here must not cost the generated image
             self.limitations.append(Limitation("not_evaluated", f"{type(error).__name__}: {error}"))
@@ -188,7 +188,7 @@ class Measurement:
     def _group_of(self, call: MonitoredCall, iteration: Iteration, devices: CallDevices) -> _CallGroup:
         if not _is_whole_call(iteration) and self._groups:
             return self._groups[-1]
-        state = state_hash(self._opened.pipeline)
+        state = state_hash(self._current_pipeline.pipeline)
         request = (arguments_signature(call.arguments), state)
         execution = (
             call.callbacks.signature,
@@ -215,7 +215,7 @@ class Measurement:
             return self._uncounted_group(call, Limitation("component_alone", call.iteration.entry))
         given = self._given_arguments(call)
         try:
-            arguments = call_arguments(self._opened.pipeline, given, {})
+            arguments = call_arguments(self._current_pipeline.pipeline, given, {})
             with quiet_libraries():
                 result = self._executed_work(call, state)
                 nominal_macs = self._nominal_macs(call, state)
@@ -224,13 +224,15 @@ class Measurement:
         used = {name: value for name, value in self._stand_ins.items() if name in call.arguments}
         arguments = replace(arguments, given=given)
         changes = self._scheduler, self._enable, self._recommended
-        profile = compose_profile(self._opened, arguments, used, result, *changes)
+        profile = compose_profile(self._current_pipeline, arguments, used, result, *changes)
         return _CallGroup(profile, nominal_macs=nominal_macs)
 
     def _uncounted_group(self, call: MonitoredCall, reason: Limitation) -> _CallGroup:
         nothing = DryRunResult((), (), OperationRecorder().outside.cost(peak_live_bytes=0), (), {})
         arguments = CallArguments(self._given_arguments(call), {}, (), {})
-        return _CallGroup(compose_profile(self._opened, arguments, {}, nothing), is_counted=False, limitations=[reason])
+        return _CallGroup(
+            compose_profile(self._current_pipeline, arguments, {}, nothing), is_counted=False, limitations=[reason]
+        )
 
     def _given_arguments(self, call: MonitoredCall) -> dict[str, Any]:
         return {name: value for name, value in call.arguments.items() if name not in self._stand_ins}
@@ -245,7 +247,7 @@ class Measurement:
         return executed_calls(result, call.observed, lambda: self._dry_run(call, large_values=True))
 
     def _dry_run(self, call: MonitoredCall, large_values: bool = False) -> DryRunResult:
-        pipeline = self._opened.pipeline
+        pipeline = self._current_pipeline.pipeline
         return dry_run(
             pipeline,
             call.callbacks.replay(call.arguments),
@@ -261,7 +263,7 @@ class Measurement:
             return {}
         result = self._rehearsal.count_without_caches(call, state) if self._rehearsal is not None else None
         if result is None:
-            pipeline = self._opened.pipeline
+            pipeline = self._current_pipeline.pipeline
 
             def prepare() -> None:
                 _restore_attributes(pipeline, call.attributes)

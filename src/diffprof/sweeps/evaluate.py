@@ -238,10 +238,10 @@ def _measured_row(task: Task) -> Row:
     profile = run.profile
     measured = profile.measured
     assert measured is not None
-    times = [iteration.wall.host_ns / 1e9 for iteration in measured.timed]
-    peaks = [point.peak_allocated_bytes for one in measured.timed for point in one.memory]
+    times = [iteration.wall.host_ns / 1e9 for iteration in measured.timed_iterations]
+    peaks = [point.peak_allocated_bytes for one in measured.timed_iterations for point in one.memory]
     allocated = max((peak for peak in peaks if peak is not None), default=None)
-    reserved = [point.reserved_bytes for one in measured.timed for point in one.memory]
+    reserved = [point.reserved_bytes for one in measured.timed_iterations for point in one.memory]
     return replace(
         _row(profile, RUN, measured.device.name),
         allocated_bytes=allocated,

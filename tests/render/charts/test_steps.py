@@ -24,7 +24,7 @@ def test_steps_that_all_cost_the_same_need_no_chart() -> None:
 def test_a_single_iteration_is_drawn_once() -> None:
     profile = measured_profile(device=GPU)
     assert profile.measured is not None
-    once = replace(profile, measured=replace(profile.measured, iterations=profile.measured.timed[:1]))
+    once = replace(profile, measured=replace(profile.measured, iterations=profile.measured.timed_iterations[:1]))
     (line,) = charts.step_times_chart(once).data
     assert line.name == "time of the step"
 

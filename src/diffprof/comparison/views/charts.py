@@ -221,7 +221,7 @@ def component_times_chart(profiles: Sequence[Profile], names: Sequence[str]) -> 
 
 
 def _walls(profile: Profile) -> list[int]:
-    timed = profile.measured.timed if profile.measured else ()
+    timed = profile.measured.timed_iterations if profile.measured else ()
     clock = clock_of(timed)
     return [clock.length_ns(one.wall) for one in timed]
 

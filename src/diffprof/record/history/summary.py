@@ -38,7 +38,7 @@ def summary(profile: Profile) -> dict[str, Any]:
         "requested_steps": _count(request.value("num_inference_steps")),
         "macs": profile.total.macs,
         "parameters": profile.total.parameters,
-        "iterations": len(measured.timed) if measured else None,
+        "iterations": len(measured.timed_iterations) if measured else None,
         "wall_seconds": wall_seconds(measured) if measured else None,
         "peak_memory_bytes": peak_memory_bytes(measured) if measured else None,
         "request": digest(request),
@@ -67,7 +67,7 @@ def digest(request: RecordedRequest) -> str:
 
 def wall_seconds(measured: Measured) -> float | None:
     """Return the median of the timed iterations: device time if all of them have it, else host time."""
-    walls = [iteration.wall for iteration in measured.timed]
+    walls = [iteration.wall for iteration in measured.timed_iterations]
     on_device = [wall.device_ns for wall in walls if wall.device_ns is not None]
     times = on_device if len(on_device) == len(walls) else [wall.host_ns for wall in walls]
     return statistics.median(times) / 1e9 if times else None

@@ -127,7 +127,7 @@ def _name(path: Sequence[str]) -> str:
 
 
 def _sections(profile: Profile, colours: Mapping[str, str]) -> list[_Block]:
-    timed = profile.measured.timed if profile.measured else ()
+    timed = profile.measured.timed_iterations if profile.measured else ()
     if not timed:
         return []
     clock = clock_of(timed)

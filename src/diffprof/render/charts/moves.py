@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 def moves_chart(profile: Profile) -> Figure | None:
     """The weights moved in each denoising step of the last iteration, by component."""
-    timed = profile.measured.timed if profile.measured else ()
+    timed = profile.measured.timed_iterations if profile.measured else ()
     rows = step_move_table(timed[-1]) if timed else []
     if not rows:
         return None

@@ -47,7 +47,7 @@ class _Bar:
 
 def timeline_chart(profile: Profile) -> Figure | None:
     """The iteration of median length: steps on top, then sections, nested ones below."""
-    timed = profile.measured.timed if profile.measured else ()
+    timed = profile.measured.timed_iterations if profile.measured else ()
     if not timed:
         return None
     clock = clock_of(timed)

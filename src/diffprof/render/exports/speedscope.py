@@ -68,7 +68,7 @@ def iteration_name(number: int, iteration: Iteration) -> str:
 def _first_timed_iteration(profile: Profile) -> int:
     if profile.measured is None:
         return 0
-    timed = {id(one) for one in profile.measured.timed}
+    timed = {id(one) for one in profile.measured.timed_iterations}
     return next((number for number, one in enumerate(profile.measured.iterations) if id(one) in timed), 0)
 
 

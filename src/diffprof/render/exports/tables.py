@@ -49,7 +49,7 @@ class TableSource:
 
 
 def _timed_iterations(profile: Profile) -> Sequence[Iteration]:
-    return profile.measured.timed if profile.measured else ()
+    return profile.measured.timed_iterations if profile.measured else ()
 
 
 TABLES = {

@@ -48,7 +48,7 @@ def _lines(labelled: Sequence[tuple[str, str]]) -> str:
 
 
 def _sections(measured: Measured) -> str:
-    timed = measured.timed
+    timed = measured.timed_iterations
     by_host = {row.section: _statistics(row) for row in section_table(timed, HOST)}
     clock = clock_of(timed)
     if clock == DEVICE:
@@ -67,8 +67,8 @@ def _statistics(row: SectionRow) -> dict[str, Any]:
 
 def _generations(measured: Measured) -> Mapping[str, Any]:
     clock = clock_of(measured.iterations)
-    failed = sum(one.error is not None for one in measured.timed)
-    return _series("generations", _walls(measured.timed, clock), _walls(warm_ups(measured), clock), failed)
+    failed = sum(one.error is not None for one in measured.timed_iterations)
+    return _series("generations", _walls(measured.timed_iterations, clock), _walls(warm_ups(measured), clock), failed)
 
 
 def _walls(iterations: Sequence[Iteration], clock: Clock) -> list[int]:

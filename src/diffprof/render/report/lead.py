@@ -37,7 +37,7 @@ def _time(profile: Profile) -> str:
     if whole is None or profile.measured is None:
         return ""
     took = f"One generation took {numbers.nanoseconds(whole.median_ns)} on {profile.measured.device.name}"
-    sections = [row for row in section_table(profile.measured.timed) if row.section != BETWEEN]
+    sections = [row for row in section_table(profile.measured.timed_iterations) if row.section != BETWEEN]
     if not sections:
         return f"{took}."
     longest = max(sections, key=lambda row: row.self_ns)
