@@ -188,71 +188,16 @@ def test_a_plan_that_alone_can_be_made_faster_is_kept() -> None:
     assert len(known.promising(plans, [compiling])) == 2
 
 
-TILING = Alternative("vae tiling", "vae_tiling", rewrite=lambda own: replace(own, enable=("vae_tiling",)))
-TILED = replace(REQUEST, enable=("vae_tiling",))
-
-
-def with_live_bytes(profile: Profile, live_bytes: int) -> Profile:
-    """The profile of a video, with an autoencoder whose call has so many bytes alive."""
-    calls = [
-        replace(call, cost=replace(call.cost, peak_live_bytes=live_bytes)) if call.component == "vae" else call
-        for call in profile.calls
-    ]
-    request = replace(profile.request, arguments={**profile.request.arguments, "num_frames": 9})
-    return replace(profile, calls=tuple(calls), request=request)
-
-
-def decoding_outcome(full_in: str | None = None) -> Outcome:
-    """A generation that needs 6 GB to denoise, and 4 GB of tensors and as much again of weights to decode."""
-    denoise = StageMemory("denoise", "unet", "", 6 * 10**9, 7 * 10**9, 8 * 10**9)
-    weights = {"vae": 4 * 10**9}
-    decode = StageMemory("decode", "vae", "", 8 * 10**9, 10 * 10**9, 11 * 10**9, weights, 3 * 10**9, 0, 10**9)
-    stages = (denoise, decode)
-    return Outcome(stages, peak_of_stages(stages), HOST, full_in is None, full_in)
-
-
-def evaluator_of_tiles(monkeypatch: pytest.MonkeyPatch, outcome: Outcome, asked: list[Profile]) -> Evaluator:
-    whole, tiled = (with_live_bytes(stable_diffusion(steps=steps), size) for steps, size in ((50, 4000), (49, 1000)))
-
-    def outcome_of(profile: Profile, *rest: Any) -> Outcome:
-        asked.append(profile)
-        return outcome
-
-    monkeypatch.setattr(evaluating, "outcome_of", outcome_of)
-    return Evaluator(Source(whole, REQUEST, lambda request: tiled), RunSettings(), T4, None, None)
-
-
-def test_memory_with_tiles_is_estimated_from_the_tensors_of_decoding(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[Profile] = []
-    known = evaluator_of_tiles(monkeypatch, decoding_outcome(), asked)
-    found = known.evaluate(plan(TILED, None, TILING))
-    assert found is not None and not found.is_exact and found.fits
-    denoise, decode = found.outcome.stages
-    assert denoise == decoding_outcome().stages[0]
-    # A quarter of the tensors; reserved by a quarter more than allocated, and a gigabyte of context, as before.
-    assert (decode.activation_bytes, decode.workspace_bytes) == (750_000_000, 250_000_000)
-    assert (decode.allocated_bytes, decode.reserved_bytes, decode.device_bytes) == (
-        5 * 10**9,
-        6_250_000_000,
-        7_250_000_000,
-    )
-    assert (found.peak.stage, found.peak.allocated_bytes, found.peak.reserved_bytes) == (
-        "denoise",
-        6 * 10**9,
-        7 * 10**9,
-    )
-    assert asked == [known.source.profile]
+def test_memory_of_a_video_in_tiles_is_estimated_until_it_would_be_shown(asked: list[RunSettings]) -> None:
+    whole = stable_diffusion()
+    video = replace(whole, request=replace(whole.request, arguments={**whole.request.arguments, "num_frames": 9}))
+    tiling = Alternative("vae tiling", "vae_tiling", rewrite=lambda own: replace(own, enable=("vae_tiling",)))
+    known = Evaluator(Source(video, REQUEST, lambda request: replace(video)), RunSettings(), T4, None, None)
+    found = known.evaluate(plan(replace(REQUEST, enable=("vae_tiling",)), None, tiling))
+    assert found is not None and not found.is_exact and len(asked) == 1
     exact = known.exact(found)
-    assert exact is not None and exact.is_exact and exact.outcome == decoding_outcome()
-    assert len(asked) == 2 and known.exact(exact) is exact
-
-
-@pytest.mark.parametrize(("full_in", "fits"), [(None, True), ("decode", True), ("denoise", False)])
-def test_tiles_help_where_the_device_is_full_in_decoding(
-    full_in: str | None, fits: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    found = evaluator_of_tiles(monkeypatch, decoding_outcome(full_in), []).evaluate(plan(TILED, None, TILING))
-    assert found is not None and found.fits is fits
+    assert exact is not None and exact.is_exact and len(asked) == 2
+    assert known.exact(exact) is exact
 
 
 def test_a_model_whose_weights_alone_are_larger_than_the_device_is_no_option() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from diffprof.advice.abilities import can_cache, can_share
@@ -14,16 +14,16 @@ from diffprof.advice.fit import Outcome, memory_assumptions, outcome_of
 from diffprof.advice.fit_changes import NeededMemory
 from diffprof.advice.sizes import memory_option
 from diffprof.advice.sources import Source
+from diffprof.advice.tiled_memory import estimate_with_tiles, is_video
 from diffprof.catalogue.accelerators import Accelerator
 from diffprof.errors import RequestError
 from diffprof.prediction.device import basis_of, device_of
 from diffprof.prediction.device_memory import device_memory
 from diffprof.prediction.known_calls import KnownCalls
-from diffprof.prediction.memory_on_devices import peak_of_stages
 from diffprof.prediction.resolving import resolve_settings
 from diffprof.prediction.time import Job, job_of, predict_time
 from diffprof.record.advice import NO_RISK, RISKS, Option
-from diffprof.record.fit import DECODE, HostMemory, MemoryPeak, StageMemory
+from diffprof.record.fit import DECODE, HostMemory, MemoryPeak
 from diffprof.record.prediction import PredictedTime
 from diffprof.record.profile import Profile
 from diffprof.record.run_settings import RunSettings
@@ -214,11 +214,7 @@ class Evaluator:
         tiles = {group for group in groups if group.startswith("vae_")}
         if not tiles or not groups - tiles or not groups - tiles <= set(MEMORY_GROUPS):
             return None
-        request = self.source.request
-        for part in plan.parts:
-            if part.rewrite is not None and part.group not in tiles:
-                request = part.rewrite(request)
-        return self.source.variant(request)
+        return self._variant(plan, tiles)
 
     def _add_tiles(self, tiled: PredictedTime, without_tiles: Profile, settings: RunSettings) -> PredictedTime:
         """The time of all steps with tiles, less what the cheaper steps save."""
@@ -232,34 +228,27 @@ class Evaluator:
 
     def _similar_in_memory(self, plan: Plan) -> Profile | None:
         """The profile without alternatives that do not change memory, such as fewer steps."""
+        return self._variant(plan, MEMORY_GROUPS)
+
+    def _variant(self, plan: Plan, left_out: Collection[str]) -> Profile | None:
+        """The profile of a plan without its alternatives of some groups."""
         request = self.source.request
         for part in plan.parts:
-            if part.rewrite is not None and part.group not in MEMORY_GROUPS:
+            if part.rewrite is not None and part.group not in left_out:
                 request = part.rewrite(request)
         return self.source.variant(request)
 
     def _tiled_outcome(self, plan: Plan, tiled: Profile, settings: RunSettings) -> Outcome | None:
-        """An estimate of the memory of a video that is decoded in tiles, from that without them; None for other plans.
+        """An estimate of the memory of a video that is decoded in tiles; None for other plans.
 
-        Tiles change nothing but decoding, where as much less is needed as fewer tensors are alive. Simulating the tiles
-        of a video takes long, so that is done only for options that would be shown.
+        Simulating the tiles of a video takes long, so that is done only for options that would be shown.
         """
-        if not _is_video(tiled) or not any(part.group.startswith("vae_") for part in plan.parts):
-            return None
-        request = self.source.request
-        for part in plan.parts:
-            if part.rewrite is not None and not part.group.startswith("vae_") and part.group not in MEMORY_GROUPS:
-                request = part.rewrite(request)
-        whole = self.source.variant(request)
+        tiles = {part.group for part in plan.parts if part.group.startswith("vae_")}
+        whole = self._variant(plan, {*tiles, *MEMORY_GROUPS}) if tiles and is_video(tiled) else None
         if whole is None:
             return None
         without = self._outcome(whole, settings)
-        stages = tuple(_with_tiles(one, whole, tiled) if one.stage == DECODE else one for one in without.stages)
-        peak, capacity = peak_of_stages(stages), self.device.capacity_bytes
-        has_ram = self.ram_bytes is None or without.host.peak_bytes <= self.ram_bytes
-        can_fit = without.full_in in (None, DECODE) and peak.allocated_bytes <= (capacity or 0)
-        fits = None if capacity is None else has_ram and can_fit
-        return Outcome(stages, peak, without.host, fits)
+        return estimate_with_tiles(without, whole, tiled, self.device.capacity_bytes, self.ram_bytes)
 
     def has_room_for_weights(self, plan: Plan) -> bool:
         """Whether all weights of the plan's model are smaller than the memory of the device."""
@@ -350,31 +339,6 @@ class Evaluator:
         )
 
 
-def _with_tiles(decoding: StageMemory, whole: Profile, tiled: Profile) -> StageMemory:
-    """The stage of decoding with the tensors of tiles instead of those of the whole image."""
-    before, after = (
-        max((call.cost.peak_live_bytes for call in one.calls if call.component == decoding.component), default=0)
-        for one in (whole, tiled)
-    )
-    if not before:
-        return decoding  # most memory is needed between the calls
-    activations, workspace = (
-        round(size * after / before) for size in (decoding.activation_bytes, decoding.workspace_bytes)
-    )
-    allocated = (
-        decoding.allocated_bytes - decoding.activation_bytes - decoding.workspace_bytes + activations + workspace
-    )
-    reserved = round(decoding.reserved_bytes * allocated / decoding.allocated_bytes)
-    return replace(
-        decoding,
-        allocated_bytes=allocated,
-        reserved_bytes=reserved,
-        device_bytes=decoding.device_bytes - decoding.reserved_bytes + reserved,
-        activation_bytes=activations,
-        workspace_bytes=workspace,
-    )
-
-
 def _is_outdone(plan: Plan, seconds: float, least_bytes: int, others: Sequence[Evaluated]) -> bool:
     """Whether one of the other plans is as fast with less memory, or much faster with about as much."""
     leaves = replace(plan.settings, offload="group-leaf")
@@ -409,11 +373,6 @@ def _other_size(requested: Profile, made: Profile) -> tuple[str, ...]:
     if sizes[0] == sizes[1] or requested.request.model == made.request.model:
         return ()
     return ("x".join(str(number) for number in sizes[1] if number),) if any(sizes[1]) else ()
-
-
-def _is_video(profile: Profile) -> bool:
-    frames = profile.request.value("num_frames")
-    return isinstance(frames, int) and frames > 1
 
 
 def _results(profile: Profile) -> int:
