@@ -26,7 +26,7 @@ from diffprof.runtime.instrumentation.system_sampler import SystemSampler
 from diffprof.runtime.measurement import Measurement
 
 ROUNDS = 24
-STEPS = 5
+STEPS = 10
 SIDE = 80
 
 
@@ -42,11 +42,13 @@ def main() -> None:
         pipeline(**arguments)
         return time.process_time() - begun
 
-    measuring = Measurement(open_live(pipeline))  # one for all calls: only the first of them is followed by a count
+    opened = open_live(pipeline)
 
     def measured() -> float:
+        measuring = Measurement(opened)
         measuring.start()
         try:
+            pipeline(**arguments)  # the first call is followed by a count
             return plain()
         finally:
             measuring.stop()
@@ -56,7 +58,7 @@ def main() -> None:
             return measured()
 
     def traced() -> float:
-        with tempfile.TemporaryDirectory() as folder, PyTorchProfiler(folder, active=STEPS + 1).profile("trace"):
+        with tempfile.TemporaryDirectory() as folder, PyTorchProfiler(folder, active=2 * (STEPS + 1)).profile("trace"):
             return measured()
 
     ways: dict[str, Callable[[], float]] = {"plain": plain, "measured": measured, "sampled": sampled, "traced": traced}

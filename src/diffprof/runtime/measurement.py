@@ -80,6 +80,7 @@ class Measurement:
         self.limitations: list[Limitation] = []
 
     def start(self) -> None:
+        assert self._opened_pipeline is not None, "a measurement is started once"
         self._monitor.start()
         if self._sampler is not None:
             self._sampler.start(self._monitor.began)
