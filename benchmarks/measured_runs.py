@@ -1,7 +1,7 @@
 """What measuring a pipeline costs it: ``python -m benchmarks.measured_runs`` prints seconds and ratios as JSON.
 
-A small Stable Diffusion with steps of 50 ms or more runs plain, measured, measured with the sampler, and traced, in
-turns in one process. Seconds are those of this process's CPU, so that nothing else on the machine is measured; the
+A small Stable Diffusion with twenty steps of 50 ms or more runs plain, measured, measured with the sampler, and traced,
+in turns in one process. Seconds are those of this process's CPU, so that nothing else on the machine is measured; the
 sampler's thread is in them, and there is one thread to compute with.
 """
 
@@ -25,8 +25,8 @@ from diffprof.profiling import PyTorchProfiler
 from diffprof.runtime.instrumentation.system_sampler import SystemSampler
 from diffprof.runtime.measurement import Measurement
 
-ROUNDS = 24
-STEPS = 10
+ROUNDS = 16
+STEPS = 20
 SIDE = 80
 
 

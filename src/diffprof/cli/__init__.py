@@ -21,7 +21,7 @@ COMPLETING = "_DIFFPROF_COMPLETE"
 """The environment variable through which a shell asks for completions; typer derives it from the program's name."""
 
 QUICK_COMMANDS = ("advise", "compare", "fit", "gate", "predict", "profile", "scale", "show")
-"""Commands that answer and end: what they make lives as long as they do, and collecting it takes a fifth of the time."""
+"""Commands that answer and end: what they make lives as long as they do; collecting it takes a fifth of their time."""
 
 UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 """Error codes of a standard output that cannot be written to."""
