@@ -65,7 +65,7 @@ def _run(arguments: list[str]) -> int:
 
 def _run_command(arguments: list[str]) -> int:
     is_quick = bool(arguments) and arguments[0] in QUICK_COMMANDS
-    with _uncollected() if is_quick else contextlib.nullcontext():
+    with _without_collection() if is_quick else contextlib.nullcontext():
         from diffprof.cli.program import app
         from diffprof.settings.work_limits import COMMAND_LINE, set_work_limits
 
@@ -75,7 +75,7 @@ def _run_command(arguments: list[str]) -> int:
 
 
 @contextlib.contextmanager
-def _uncollected() -> Iterator[None]:
+def _without_collection() -> Iterator[None]:
     """Suspend garbage collection, also when the process ends and the system takes all of its memory anyway."""
     from diffprof.counting.garbage_collection import freeze_existing_objects, no_garbage_collection
 
