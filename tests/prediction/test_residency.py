@@ -57,3 +57,18 @@ def test_blocks_of_an_autoencoder_lie_one_level_deeper() -> None:
     paths = ("decoder.conv_in", "decoder.up_blocks.0.conv")
     found = groups(paths, role="vae", offload="group", use_stream=False)
     assert set(found.bytes) == {"", "decoder.up_blocks.0"}
+
+
+def embeddings(*with_weights: str) -> Groups:
+    """A text encoder whose ``embed_tokens`` runs, and whose `with_weights` have weights."""
+    paths = ("shared", "embed_tokens", "layer")
+    modules = tuple(Module(path, "Linear" if path == "layer" else "Embedding", 10) for path in paths)
+    weights = ComponentWeights("t5", tuple(ModuleWeights(path, "Embedding", 20, 0) for path in with_weights))
+    component = Component("t5", "T5EncoderModel", "text_encoder", "float16", 50, 0, 100, modules=modules)
+    return Groups(component, weights, RunSettings(offload="group-leaf"), ("embed_tokens", "layer"))
+
+
+def test_tied_weights_are_there_while_the_other_module_runs() -> None:
+    assert embeddings("shared", "layer").on_device("embed_tokens") == ("shared", "layer")
+    assert embeddings("embed_tokens", "layer").on_device("embed_tokens") == ("embed_tokens", "layer")
+    assert embeddings("shared", "embed_tokens", "layer").on_device("embed_tokens") == ("embed_tokens", "layer")

@@ -94,6 +94,14 @@ class Groups:
         return ".".join([*parts[: depth + 1], str(number)])
 
     @cached_property
+    def _tied(self) -> Mapping[str, str]:
+        """Embeddings that run with the weights of another one, which does not run itself: T5 has such a pair."""
+        embeddings = [module.path for module in self.component.modules if module.class_name == "Embedding"]
+        ran, own = set(self.order), {module.path for module in self.weights.modules}
+        idle = [path for path in embeddings if path in own and path not in ran]
+        return {path: idle[0] for path in embeddings if path in ran and path not in own} if len(idle) == 1 else {}
+
+    @cached_property
     def _lists(self) -> frozenset[str]:
         return frozenset(module.path for module in self.component.modules if module.class_name in BLOCKS)
 
@@ -113,13 +121,14 @@ class Groups:
         known = self._known_leaves.get(path)
         if known is None:
             outer = self._leaves_around(path.rpartition(".")[0]) if path else ()
-            known = self._known_leaves[path] = (*outer, path) if path in self.bytes else outer
+            own = self._tied.get(path, path)
+            known = self._known_leaves[path] = (*outer, own) if own in self.bytes else outer
         return known
 
     @cached_property
     def _next_group(self) -> Mapping[str, str]:
         """The group that is fetched while each group computes."""
         is_leaf = self.settings.offload == "group-leaf"
-        groups = [path if is_leaf else self._block_of(path) for path in self.order]
+        groups = [self._tied.get(path, path) if is_leaf else self._block_of(path) for path in self.order]
         ran = list(dict.fromkeys(group for group in groups if group in self.bytes and (group or is_leaf)))
         return dict(zip(["", *ran] if not is_leaf else ran, ran if not is_leaf else ran[1:], strict=False))
