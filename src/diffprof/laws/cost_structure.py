@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from diffprof.laws.events import RELEASE_NEXT, with_ages
+from diffprof.laws.events import RELEASE_NEXT
 from diffprof.laws.folding import LOOP, NegativeCount
 from diffprof.laws.polynomials import PolynomialTable
 from diffprof.laws.templates import CONSTANT, Template
@@ -141,31 +141,63 @@ class CostStructure:
         return list(found)
 
     def _unfold(self, fill: Fill) -> EventSequence:
-        symbols: dict[Any, int] = {}
-        numbers: list[int] = []
-        nodes = self._event_nodes(self.parts["events"], fill)
-        # There are few distinct events among many.
-        events = {node: self._event(node, fill) for node in set(nodes)}
-        for event in with_ages(map(events.__getitem__, nodes)):
-            symbol = event if event[0] == RELEASE else event[1]
-            numbers.append(symbols.setdefault(symbol, len(symbols)))
-        return EventSequence(list(symbols), numbers)
+        unfolding = _Unfolding()
+        self._unfold_below(self.parts["events"], fill, unfolding)
+        return EventSequence(list(unfolding.symbols), unfolding.numbers)
 
-    def _event(self, node: int, fill: Fill) -> tuple[Any, Any, Any]:
-        """Return a release unchanged, and any other event with its node as its value."""
-        kind, value, step = self.children(node)
-        name = self._constant(kind)
-        return (name, fill(value), fill(step)) if name in (RELEASE, RELEASE_NEXT) else (name, node, 0)
-
-    def _event_nodes(self, node: int, fill: Fill) -> list[int]:
-        nodes: list[int] = []
+    def _unfold_below(self, node: int, fill: Fill, unfolding: _Unfolding) -> None:
+        """Add the events of a node."""
+        symbols, numbers = unfolding.symbols, unfolding.numbers
         for child in self.children(node):
-            first, second, third = self.children(child)
-            if self._constant(first) != LOOP:
-                nodes.append(child)
+            number = symbols.get(child)
+            if number is not None:  # there are few distinct events among many
+                numbers.append(number)
                 continue
-            count = fill(second)
-            if count < 0:
-                raise NegativeCount("something would be repeated less than 0 times")
-            nodes += self._event_nodes(third, fill) * count
-        return nodes
+            first, second, third = self.children(child)
+            kind = self._constant(first)
+            if kind == LOOP:
+                self._unfold_loop(fill(second), third, fill, unfolding)
+            elif kind in (RELEASE, RELEASE_NEXT):
+                unfolding.release(fill(second), fill(third), kind == RELEASE_NEXT)
+            else:
+                unfolding.add(child)
+
+    def _unfold_loop(self, times: int, body: int, fill: Fill, unfolding: _Unfolding) -> None:
+        if times < 0:
+            raise NegativeCount("something would be repeated less than 0 times")
+        if self._continues_releases(body):  # with other ages each time
+            for _ in range(times):
+                self._unfold_below(body, fill, unfolding)
+        elif times:
+            start = len(unfolding.numbers)
+            self._unfold_below(body, fill, unfolding)
+            unfolding.numbers += unfolding.numbers[start:] * (times - 1)
+
+    def _continues_releases(self, node: int) -> bool:
+        """Whether the events of a node may begin with a release right after another one."""
+        for child in self.children(node):
+            first, _, body = self.children(child)
+            kind = self._constant(first)
+            if kind != LOOP:
+                return bool(kind == RELEASE_NEXT)
+            if self._continues_releases(body):
+                return True
+        return False
+
+
+class _Unfolding:
+    """Events in order, as they are unfolded."""
+
+    def __init__(self) -> None:
+        self.symbols: dict[Any, int] = {}
+        self.numbers: list[int] = []
+        self._age = 0
+        """Of the latest release."""
+
+    def add(self, symbol: Any) -> None:
+        self.numbers.append(self.symbols.setdefault(symbol, len(self.symbols)))
+
+    def release(self, value: int, step: int, is_next: bool) -> None:
+        """Add a release; right after another one, its value is the difference of their ages."""
+        self._age = self._age + value if is_next else value
+        self.add((RELEASE, self._age, step))

@@ -26,18 +26,3 @@ def with_differences(events: Iterable[Event]) -> Iterator[Event]:
         else:
             yield event if before is None else (RELEASE_NEXT, value - before, step)
             before = value
-
-
-def with_ages(events: Iterable[Event]) -> Iterator[Event]:
-    """Convert the result of `with_differences` back to events with ages."""
-    age = 0
-    for event in events:
-        kind, value, step = event
-        if kind == RELEASE:
-            age = value
-            yield event
-        elif kind == RELEASE_NEXT:
-            age += value
-            yield RELEASE, age, step
-        else:
-            yield event

@@ -59,9 +59,11 @@ class Allocations:
             if number < known:
                 numbers.append(number)
                 continue
-            start = len(numbers) - (number - known)
-            for place in range(start, start + next(places)):
-                numbers.append(numbers[place])  # one by one: a repetition may overlap with itself
+            distance, length = number - known, next(places)
+            start = len(numbers) - distance
+            period = numbers[start : start + length]
+            # A repetition may overlap with itself.
+            numbers += period if length <= distance else (period * (-(-length // distance)))[:length]
         return numbers
 
 
