@@ -10,7 +10,7 @@ import pytest
 from diffprof.advice import evaluating
 from diffprof.advice.alternatives import Alternative, Plan
 from diffprof.advice.evaluating import Evaluator
-from diffprof.advice.fit import Outcome
+from diffprof.advice.outcome import Outcome
 from diffprof.advice.sources import Source
 from diffprof.catalogue.accelerators import find_accelerator
 from diffprof.errors import RequestError
@@ -41,6 +41,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[RunSettings]:
         return Outcome(stages, peak_of_stages(stages), HOST, True)
 
     monkeypatch.setattr(evaluating, "outcome_of", outcome_of)
+    monkeypatch.setattr(evaluating, "fitting_outcome", outcome_of)
     return found
 
 
@@ -76,19 +77,6 @@ def test_memory_that_is_known_is_not_worked_out_again(asked: list[RunSettings]) 
     ):
         known.evaluate(plan(settings=settings))
     assert asked == [RunSettings(), RunSettings(offload="model")]
-
-
-def test_fewer_steps_hold_no_less_memory_whatever_else_is_asked(asked: list[RunSettings]) -> None:
-    tiled = replace(REQUEST, enable=("vae_tiling",))
-    both = replace(SHORT, enable=("vae_tiling",))
-    known = Evaluator(
-        Source(stable_diffusion(), REQUEST, lambda request: stable_diffusion()), RunSettings(), T4, None, None
-    )
-    tiling = Alternative("vae tiling", "vae_tiling", rewrite=lambda own: replace(own, enable=("vae_tiling",)))
-    steps = Alternative("10 steps", "steps", rewrite=lambda own: own.with_arguments({"num_inference_steps": 10}))
-    known.evaluate(plan(tiled, None, tiling))
-    known.evaluate(plan(both, None, tiling, steps))
-    assert asked == [RunSettings()]
 
 
 @pytest.mark.usefixtures("asked")
@@ -142,7 +130,49 @@ def test_all_devices_are_paid_for() -> None:
     assert one is not None and one.device_seconds == 2 * one.seconds
 
 
-SIZES = {slot: part.weight_bytes for slot, part in stable_diffusion().components.items()}
+TILING = Alternative("vae tiling", "vae_tiling", rewrite=lambda own: replace(own, enable=("vae_tiling",)))
+SMALLER = RunSettings(quantize={"unet": "bitsandbytes:nf4"})
+
+
+def small_unet() -> Plan:
+    return plan(REQUEST, SMALLER, Alternative("quantize unet=nf4", "weights"))
+
+
+def test_memory_is_estimated_until_a_plan_would_be_shown(asked: list[RunSettings]) -> None:
+    known = evaluator()
+    base = known.evaluate(plan())
+    found = known.evaluate(small_unet())
+    assert base is not None and base.is_exact
+    assert found is not None and not found.is_exact and asked == [RunSettings()]
+    exact = known.exact(found)
+    assert exact is not None and exact.is_exact and asked == [RunSettings(), found.settings]
+    assert known.exact(exact) is exact
+
+
+def test_a_plan_that_is_too_large_after_all_keeps_its_estimate(monkeypatch: pytest.MonkeyPatch) -> None:
+    known = evaluator()
+    simulate_with(monkeypatch, fits=False)
+    found = known.evaluate(small_unet())
+    assert found is not None and found.fits
+    exact = known.exact(found)
+    assert exact is not None and not exact.fits and not exact.is_exact
+    assert exact.peak == found.peak
+    again = known.exact(exact)  # what comes nearest is shown with all that it needs
+    assert again is not None and again.is_exact
+
+
+def simulate_with(monkeypatch: pytest.MonkeyPatch, fits: bool) -> None:
+    """Let memory fit before it is simulated with the capacity of the device."""
+
+    def outcome_of(*given: Any) -> Outcome:
+        stages = (StageMemory("decode", "vae", "", 1, 2, 3),)
+        return Outcome(stages, peak_of_stages(stages), HOST, True)
+
+    monkeypatch.setattr(evaluating, "outcome_of", outcome_of)
+    monkeypatch.setattr(evaluating, "fitting_outcome", lambda *given: outcome_of() if fits else None)
+
+
+WEIGHTS = 2_580_000_000
 KEEPING = {
     "drop text encoders": RunSettings(drop_text_encoders=True),
     "quantize text_encoder=nf4": RunSettings(quantize={"text_encoder": "bitsandbytes:nf4"}),
@@ -154,29 +184,25 @@ KEEPING = {
 
 @pytest.fixture
 def simulated(monkeypatch: pytest.MonkeyPatch) -> list[RunSettings]:
-    """The settings whose memory was simulated: weights, and a gigabyte of tensors."""
+    """The settings whose memory was simulated: all weights, and a gigabyte of tensors."""
     found: list[RunSettings] = []
 
     def outcome_of(profile: Profile, settings: RunSettings, *rest: Any) -> Outcome:
         found.append(settings)
-        kept = {} if settings.offload != "none" else {"unet": SIZES["unet"], "vae": SIZES["vae"]}
-        if settings.offload == "none" and not settings.drop_text_encoders:
-            kept = SIZES
-        size = sum(kept.values()) + 10**9
-        device_bytes = size + device_memory(T4).context_bytes
-        stage = StageMemory("denoise", "unet", "", size, size, device_bytes, kept, 10**9)
+        size = WEIGHTS + 10**9
+        stage = StageMemory("denoise", "unet", "", size, size, size + device_memory(T4).context_bytes, {}, 10**9)
         return Outcome((stage,), peak_of_stages((stage,)), HOST, True)
 
     monkeypatch.setattr(evaluating, "outcome_of", outcome_of)
     return found
 
 
-def test_plans_that_another_certainly_beats_are_not_simulated(simulated: list[RunSettings]) -> None:
+def test_plans_that_another_beats_are_not_promising(simulated: list[RunSettings]) -> None:
     known = evaluator()
     plans = [plan(REQUEST, settings, Alternative(name, name)) for name, settings in KEEPING.items()]
     kept = known.promising([plan(), *plans], [])
     assert [one.names for one in kept] == [(), ("drop text encoders",), ("offload group-leaf",)]
-    assert simulated == [RunSettings(), RunSettings(drop_text_encoders=True), RunSettings(offload="group-leaf")]
+    assert simulated == [RunSettings()]
 
 
 @pytest.mark.usefixtures("simulated")
@@ -188,24 +214,34 @@ def test_a_plan_that_alone_can_be_made_faster_is_kept() -> None:
     assert len(known.promising(plans, [compiling])) == 2
 
 
-def test_memory_of_a_video_in_tiles_is_estimated_until_it_would_be_shown(asked: list[RunSettings]) -> None:
-    whole = stable_diffusion()
-    video = replace(whole, request=replace(whole.request, arguments={**whole.request.arguments, "num_frames": 9}))
-    tiling = Alternative("vae tiling", "vae_tiling", rewrite=lambda own: replace(own, enable=("vae_tiling",)))
-    known = Evaluator(Source(video, REQUEST, lambda request: replace(video)), RunSettings(), T4, None, None)
-    found = known.evaluate(plan(replace(REQUEST, enable=("vae_tiling",)), None, tiling))
-    assert found is not None and not found.is_exact and len(asked) == 1
-    exact = known.exact(found)
-    assert exact is not None and exact.is_exact and len(asked) == 2
-    assert known.exact(exact) is exact
+@pytest.mark.usefixtures("simulated")
+def test_a_plan_may_fit_if_its_tensors_do_or_could_in_tiles() -> None:
+    small = replace(T4, memory_bytes=3 * 10**9)
+    known = Evaluator(evaluator().source, RunSettings(), small, None, None)
+    assert known.may_fit(plan(), can_tile=False)  # what was asked is answered in any case
+    resident = plan(REQUEST, RunSettings(compiled=True), Alternative("compile", "compile"))
+    assert not known.may_fit(resident, can_tile=True)  # denoising takes most
+    assert known.may_fit(plan(REQUEST, KEEPING["offload group-leaf"], TILING), can_tile=False)
 
 
-def test_a_model_whose_weights_alone_are_larger_than_the_device_is_no_option() -> None:
+@pytest.mark.usefixtures("simulated")
+def test_another_model_that_does_not_fit_is_no_option() -> None:
     large = replace(
         stable_diffusion(),
         components={slot: replace(part, weight_bytes=10**10) for slot, part in stable_diffusion().components.items()},
     )
-    assert evaluator().has_room_for_weights(plan())
-    known = Evaluator(Source(large, REQUEST, lambda request: large), RunSettings(), T4, None, None)
-    assert not known.has_room_for_weights(plan())
-    assert not evaluator().has_room_for_weights(plan(Request("other")))
+    other = Alternative("another", "model", "high", rewrite=lambda own: SHORT)
+    own = Source(stable_diffusion(), REQUEST, lambda request: large)
+    assert Evaluator(own, RunSettings(), T4, None, None).evaluate(plan(SHORT, None, other)) is None
+    assert evaluator().evaluate(plan(SHORT, None, other)) is not None
+
+
+@pytest.mark.usefixtures("asked")
+def test_several_images_are_worthwhile_only_if_each_takes_less_time() -> None:
+    known = evaluator()
+    alone = known.evaluate(plan())
+    several = plan(SHORT, None, Alternative("batch 4", "batch", rewrite=lambda own: SHORT))
+    assert alone is not None and known.is_worthwhile_batch(several, alone)
+    found = known.evaluate(several)
+    assert found is not None and not known.is_worthwhile_batch(several, found)
+    assert not known.is_worthwhile_batch(plan(Request("other")), alone)

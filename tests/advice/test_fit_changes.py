@@ -14,6 +14,7 @@ from diffprof.advice.fit_changes import (
     settings_after,
     usual_slowdown,
 )
+from diffprof.advice.outcome import Outcome
 from diffprof.advice.sources import source_of_profile
 from diffprof.record.fit import HostMemory, MemoryPeak, StageMemory
 from diffprof.record.profile import Profile
@@ -22,7 +23,7 @@ from tests.sample_profiles import stable_diffusion
 
 PROFILE = stable_diffusion(unet_calls=1)
 SIZES = {slot: part.weight_bytes for slot, part in PROFILE.components.items()}
-HOST = HostMemory(0, 0, 0)
+OUTCOME = Outcome((), MemoryPeak(1, 2, 3, "decode", "vae", ""), HostMemory(0, 0, 0), True)
 
 
 def stage(name: str, component: str, activations: int = 0) -> StageMemory:
@@ -75,8 +76,8 @@ def test_ways_to_offload_are_tried_from_the_quickest() -> None:
 
 
 def test_other_offload_is_not_tried_if_group_offload_of_layers_is_enough() -> None:
-    def attempt(profile: Profile, settings: RunSettings) -> tuple[MemoryPeak, HostMemory] | None:
-        return (MemoryPeak(1, 2, 3, "decode", "vae", ""), HOST) if settings.offload in grouped else None
+    def attempt(profile: Profile, settings: RunSettings) -> Outcome | None:
+        return OUTCOME if settings.offload in grouped else None
 
     def names() -> list[str]:
         needed = NeededMemory((), None)
@@ -90,9 +91,9 @@ def test_other_offload_is_not_tried_if_group_offload_of_layers_is_enough() -> No
 
 
 def test_the_quickest_change_comes_first_and_none_that_does_more_than_is_needed() -> None:
-    def attempt(profile: Profile, settings: RunSettings) -> tuple[MemoryPeak, HostMemory] | None:
+    def attempt(profile: Profile, settings: RunSettings) -> Outcome | None:
         fits = settings.offload == "model" or "unet" in settings.layerwise
-        return (MemoryPeak(1, 2, 3, "decode", "vae", ""), HOST) if fits else None
+        return OUTCOME if fits else None
 
     changes = changes_that_fit(
         source_of_profile(PROFILE), RunSettings(), None, attempt, NeededMemory((), None), ("--gpu", "t4")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from diffprof.prediction.call_events import WORKSPACE, call_events
 from diffprof.prediction.device_memory import DeviceMemory
+from diffprof.prediction.event_player import Part
 from diffprof.record.allocations import ALLOCATE, OPERATION, RELEASE, AllocationEvent, Allocations
 from diffprof.record.profile import Cost, Operation, Work
 from diffprof.record.tensors import OperationShapes
@@ -28,13 +29,13 @@ WIDE_ATTENTION = cost_of(operation_of("attention", (2, 1, 10, 512), (2, 1, 20, 5
 def test_what_an_operation_takes_beside_its_tensors_stands_between_them() -> None:
     copies = 4 * (4 * 8 * 8 + 4 * 4 * 9)
     found = call_events(CONVOLUTION, AMPERE, has_scores=False, share=1)
-    assert found.parts == [([(ALLOCATE, 1000, 1), (WORKSPACE, copies, 1), (RELEASE, 1, 0)], 1)]
+    assert found.parts == [Part([(ALLOCATE, 1000, 1), (WORKSPACE, copies, 1), (RELEASE, 1, 0)], 1, [])]
     assert found.workspaces == (copies,)
 
 
 def test_where_it_takes_nothing_there_is_no_event() -> None:
     found = call_events(CONVOLUTION, TURING, has_scores=False, share=1)
-    assert found.parts == [([(ALLOCATE, 1000, 1), (RELEASE, 1, 0)], 1)]
+    assert found.parts == [Part([(ALLOCATE, 1000, 1), (RELEASE, 1, 0)], 1, [])]
     assert found.workspaces == (0,)
 
 
@@ -49,5 +50,5 @@ def test_attention_keeps_its_scores_where_no_kernel_does_without() -> None:
 
 def test_several_devices_have_a_share_each() -> None:
     found = call_events(CONVOLUTION, AMPERE, has_scores=False, share=4)
-    assert found.parts[0][0][0] == (ALLOCATE, 250, 1)
+    assert found.parts[0].events[0] == (ALLOCATE, 250, 1)
     assert found.workspaces == (4 * (4 * 8 * 8 + 4 * 4 * 9) // 4,)

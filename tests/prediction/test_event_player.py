@@ -12,6 +12,7 @@ from diffprof.prediction import event_player
 from diffprof.prediction.allocator import MIB, CachingAllocator
 from diffprof.prediction.device_memory import DeviceMemory
 from diffprof.prediction.event_player import Event, EventPlayer, event_parts
+from diffprof.prediction.memory_on_devices import peak_of_stages
 from diffprof.prediction.memory_simulation import predict_memory
 from diffprof.record.allocations import ALLOCATE, RELEASE, AllocationEvent, compress
 from diffprof.record.profile import Cost, Work
@@ -91,6 +92,36 @@ def test_what_grows_with_every_repetition_is_followed_to_its_end() -> None:
     assert player.allocator.allocated == 150 * 3 * MIB
 
 
+def frames_of_a_video(number: int) -> list[Event]:
+    """Each frame replaces a cache, has a large tensor for a while, and leaves its pixels behind."""
+    frame = [(ALLOCATE, 9 * MIB, 1), (ALLOCATE, 40 * MIB, 1), (ALLOCATE, 3 * MIB, 1), (RELEASE, 2, 0), (RELEASE, 6, 0)]
+    return [(ALLOCATE, 9 * MIB, 0), (ALLOCATE, MIB, 0), (ALLOCATE, MIB, 0), *(frame * number)]
+
+
+def test_of_many_repetitions_that_add_up_only_the_ends_are_followed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(event_player, "WORTH_LEAVING_OUT", 100)
+    whole, short = Player(can_skip=False), Player(can_skip=True)
+    for player in (whole, short):
+        player.play_all(event_parts(cost_of(frames_of_a_video(60))))
+    assert short.followed < whole.followed / 5
+    assert list(short.alive) == list(whole.alive)
+    assert short.place == whole.place == 180
+    # Blocks may be up to a MiB larger than what was requested.
+    assert short.most == pytest.approx(whole.most, rel=0.01)
+    assert short.allocator.requested == whole.allocator.requested
+
+
+def test_repetitions_among_repetitions_are_left_out_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(event_player, "WORTH_LEAVING_OUT", 100)
+    tile = [*frames_of_a_video(30), (ALLOCATE, 90 * MIB, 1), *[(RELEASE, 3 * age + 2, 0) for age in range(30)]]
+    whole, short = Player(can_skip=False), Player(can_skip=True)
+    for player in (whole, short):
+        player.play_all(event_parts(cost_of([(ALLOCATE, MIB, 0), *(tile * 12)])))
+    assert short.followed < whole.followed / 10
+    assert list(short.alive) == list(whole.alive)
+    assert short.most == pytest.approx(whole.most, rel=0.01)
+
+
 @pytest.mark.parametrize(
     "settings",
     [
@@ -108,3 +139,17 @@ def test_weights_that_come_and_go_are_as_if_every_block_was_followed(
     quick = predict_memory(profile, settings, DeviceMemory("ada"))
     monkeypatch.setattr(event_player, "LEAST_SKIPPED", 10**9)
     assert predict_memory(profile, settings, DeviceMemory("ada")) == quick
+
+
+@pytest.mark.parametrize("offload", ["none", "model", "group-leaf"])
+def test_a_video_in_tiles_needs_as_much_as_if_every_frame_was_followed(
+    offload: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Reserved memory may differ, because the free memory that each frame finds does."""
+    settings = RunSettings(offload=offload)
+    profile = count_request(Request.create("wan2.1-t2v-1.3b", {}, enable=("vae_tiling",)))
+    quick = peak_of_stages(predict_memory(profile, settings, DeviceMemory("ada")))
+    monkeypatch.setattr(event_player, "WORTH_LEAVING_OUT", 10**9)
+    whole = peak_of_stages(predict_memory(profile, settings, DeviceMemory("ada")))
+    assert quick.allocated_bytes == pytest.approx(whole.allocated_bytes, rel=2e-3)
+    assert quick.reserved_bytes == pytest.approx(whole.reserved_bytes, rel=1e-2)

@@ -39,20 +39,8 @@ def test_a_device_that_is_nearly_full_is_followed_by_itself() -> None:
     for size in range(allocated - 600 * MIB, reserved + 40 * MIB, 80 * MIB):
         device = DeviceMemory("ampere", memory_bytes=size + context)
         assert shared.on(device) == by_itself(device)
-        assert (shared.full_in(device) is None) == shared.fits(device)
         answers.add(shared.fits(device))
     assert answers == {True, False}
-
-
-def test_the_stage_for_which_a_device_is_too_small_is_known() -> None:
-    shared = MemoryOnDevices(stable_diffusion_profile(), RunSettings())
-    stages, _ = shared.on(DeviceMemory("ampere"))
-    largest = max(stages, key=lambda one: one.allocated_bytes)
-    context = DeviceMemory("ampere").context_bytes
-    # The largest stage lacks one byte; before any of its calls there is too little for a byte less than the weights.
-    for size, stage in ((largest.allocated_bytes - 1, largest.stage), (stages[0].allocated_bytes - 1, "load")):
-        assert shared.full_in(DeviceMemory("ampere", memory_bytes=size + context)) == stage
-    assert shared.full_in(DeviceMemory("ampere")) is None
 
 
 def test_a_size_that_begins_like_another_one_has_what_it_has_by_itself() -> None:

@@ -124,9 +124,9 @@ def _search(evaluator: Evaluator, base: Plan, source: Source) -> Iterator[Evalua
     computation = list(computation_alternatives(profile, base.settings))
     requests = list(request_alternatives(profile, base.request))
     others = [part for part in requests if not part.group.startswith("vae_")]
-    possible = [plan for plan in _combine(base, weights, 2) if evaluator.can_fit(plan)]
-    small = evaluator.promising(possible, computation)
     tiling = [part for part in requests if part.group.startswith("vae_")]
+    possible = [plan for plan in _combine(base, weights, 2) if evaluator.may_fit(plan, bool(tiling))]
+    small = evaluator.promising(possible, computation)
     for plan in (*small, *_tile_plans(evaluator, base, small, tiling)):
         found = evaluator.evaluate(plan)
         if found is None:
@@ -137,8 +137,6 @@ def _search(evaluator: Evaluator, base: Plan, source: Source) -> Iterator[Evalua
             yield from _quicker_plans(evaluator, plan, computation, others)
     for part in siblings(profile, base.request):
         sibling = Plan((part,), part.rewrite(base.request) if part.rewrite else base.request, base.settings)
-        if base.settings.offload == "none" and not evaluator.has_room_for_weights(sibling):
-            continue
         found = evaluator.evaluate(sibling)
         if found is not None:
             yield found
@@ -176,7 +174,7 @@ def _quicker_plans(
             yield alone
         for part in requests:
             other = faster.add(part)
-            if other is None or (part.group == "batch" and evaluator.is_outdone(other, alone)):
+            if other is None or (part.group == "batch" and not evaluator.is_worthwhile_batch(other, alone)):
                 continue
             found = evaluator.evaluate(other)
             if found is not None:

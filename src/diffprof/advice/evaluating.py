@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from diffprof.advice.abilities import can_cache, can_share
 from diffprof.advice.alternatives import Alternative, Plan
 from diffprof.advice.assumptions import assumptions_of
 from diffprof.advice.code import program
 from diffprof.advice.commands import command_line
-from diffprof.advice.fit import Outcome, memory_assumptions, outcome_of
-from diffprof.advice.fit_changes import NeededMemory
+from diffprof.advice.estimated_memory import SimilarMemory
+from diffprof.advice.fit import memory_assumptions
+from diffprof.advice.outcome import Outcome, fitting_outcome, outcome_of
 from diffprof.advice.sizes import memory_option
 from diffprof.advice.sources import Source
-from diffprof.advice.tiled_memory import estimate_with_tiles, is_video
 from diffprof.catalogue.accelerators import Accelerator
 from diffprof.errors import RequestError
 from diffprof.prediction.device import basis_of, device_of
@@ -34,8 +35,8 @@ POINTLESS = 1.02
 CLOSE, NEAR = 1.03, 1.2
 """Options are similar if they differ by 3 % in one of time and memory, and by less than 20 % in the other."""
 
-MEMORY_GROUPS = ("steps", "guidance")
-"""Alternatives that are assumed not to change memory during the search; shown options are evaluated exactly."""
+STEP_GROUPS = ("steps", "guidance")
+"""Alternatives that change the steps and nothing else."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ class Evaluated:
     outcome: Outcome
     results: int
     is_exact: bool = True
-    """Whether the memory was simulated for this very request, and not estimated from a similar one."""
+    """Whether the memory was simulated, and not estimated from that of the request."""
 
     @property
     def fits(self) -> bool:
@@ -64,7 +65,7 @@ class Evaluated:
     def host(self) -> HostMemory:
         return self.outcome.host
 
-    @property
+    @cached_property
     def seconds(self) -> float:
         """Seconds for one image or video."""
         return self.time.total_seconds / self.results
@@ -76,7 +77,10 @@ class Evaluated:
 
 
 class Evaluator:
-    """Evaluates plans on one accelerator, and caches what they have in common."""
+    """Evaluates plans on one accelerator, and caches what they have in common.
+
+    Memory is estimated from one simulation; `exact` simulates that of a plan which would be shown.
+    """
 
     def __init__(
         self,
@@ -93,16 +97,16 @@ class Evaluator:
         self.device = device_memory(accelerator)
         self._timed = device_of(accelerator)
         self._basis = "measured" if accelerator.measured else basis_of(accelerator)
-        self._jobs: dict[tuple[int, str], Job] = {}
+        self._jobs: dict[tuple[int, Hashable], Job] = {}
         self._evaluated: dict[int, tuple[Plan, Evaluated | None]] = {}
         """By the identity of the plan, which is kept so that it stays its own."""
         self._similar: dict[int, Job] = {}
         """By profile, the last job of it."""
-        self._times: dict[tuple[int, str], PredictedTime] = {}
-        self._outcomes: dict[tuple[int, str], Outcome] = {}
+        self._times: dict[tuple[int, Hashable], PredictedTime] = {}
+        self._outcomes: dict[tuple[int, Hashable], Outcome | None] = {}
         self._calls = KnownCalls()
-        self._needed: dict[int, NeededMemory] = {}
-        """By profile."""
+        self._similar_memory: dict[str, SimilarMemory] = {}
+        """By how attention is computed."""
         self._requested = settings
 
     def evaluate(self, plan: Plan) -> Evaluated | None:
@@ -113,8 +117,7 @@ class Evaluator:
 
     def _evaluate(self, plan: Plan) -> Evaluated | None:
         without_tiles = self._without_tiles(plan)
-        similar = self._similar_in_memory(plan)
-        profile = similar if without_tiles is not None else self.source.variant(plan.request)
+        profile = self._variant(plan, STEP_GROUPS) if without_tiles is not None else self.source.variant(plan.request)
         if profile is None:
             return None
         try:
@@ -124,85 +127,88 @@ class Evaluator:
         groups = {part.group for part in plan.parts}
         if ("cache" in groups and not can_cache(profile)) or ("devices" in groups and not can_share(profile)):
             return None  # and other classes
+        is_exact = not plan.parts
+        outcome = self._outcome(profile, settings) if is_exact else self._estimate(profile, settings)
+        if "model" in groups and outcome.fits is False:
+            return None  # nothing that is combined with another model would make it smaller
         time = self._time(profile, settings)
         if without_tiles is not None:
             time = self._add_tiles(time, without_tiles, settings)
-        estimate = self._tiled_outcome(plan, similar or profile, settings)
-        outcome = estimate or self._outcome(similar or profile, settings)
-        is_exact = profile is similar and without_tiles is None and estimate is None
         return Evaluated(plan, profile, settings, time, outcome, _results(profile), is_exact)
 
     def exact(self, one: Evaluated) -> Evaluated | None:
-        """The same plan without estimates; None if its request cannot be counted."""
+        """The same plan without estimates; None if its request cannot be counted.
+
+        A plan that does not fit after all keeps its estimate: it is simulated with more memory only if nothing fits.
+        """
         if one.is_exact:
             return one
         profile = self.source.variant(one.plan.request)
         if profile is None:
             return None
-        time, outcome = self._time(profile, one.settings), self._outcome(profile, one.settings)
-        return replace(one, profile=profile, time=time, outcome=outcome, is_exact=True)
+        outcome = self._fitting_outcome(profile, one.settings) if one.fits else self._outcome(profile, one.settings)
+        if outcome is None:
+            return replace(one, outcome=replace(one.outcome, fits=False))
+        return replace(one, profile=profile, time=self._time(profile, one.settings), outcome=outcome, is_exact=True)
 
     def _evaluations(self) -> Iterator[Evaluated]:
         return (one for _, one in self._evaluated.values() if one is not None)
 
-    def is_outdone(self, plan: Plan, without: Evaluated) -> bool:
-        """Whether several images per call are certainly not worth their memory.
+    def is_worthwhile_batch(self, plan: Plan, without: Evaluated) -> bool:
+        """Whether several images per call may be worth their memory.
 
         They are not if each takes about as long as a single image, or if another plan of no higher risk is faster and
-        needs less memory than this many images at least.
+        needs no more memory.
         """
-        profile = self.source.variant(plan.request)
-        if profile is None:
-            return True
-        seconds = self._time(profile, without.settings).total_seconds / _results(profile)
-        if without.seconds <= POINTLESS * seconds:
-            return True
-        least = self._least_bytes(profile, plan.settings)
-        return any(_is_no_worse(other, plan, seconds, least) for other in self._evaluations())
+        found = self.evaluate(plan)
+        if found is None or without.seconds <= POINTLESS * found.seconds:
+            return False
+        others = (one for one in self._evaluations() if one is not found)
+        return not any(_is_no_worse(other, plan, found.seconds, self._least_bytes(found)) for other in others)
 
     def promising(self, plans: Sequence[Plan], quicker: Sequence[Alternative]) -> list[Plan]:
-        """Those of some plans for the same request that no other of them outdoes, without simulating all of them.
+        """Those of some plans that no other of them outdoes.
 
-        A plan is outdone if another is as fast, needs less memory than this one at least, and can be combined with
-        everything that makes this one faster.
+        A plan is outdone if another is as fast with less memory, or much faster with about as much, and can be combined
+        with everything that makes this one faster.
         """
-        profile = self.source.profile
-        seconds = {id(plan): self._time(profile, plan.settings).total_seconds / _results(profile) for plan in plans}
-        least = {id(plan): self._least_bytes(profile, plan.settings) for plan in plans}
-        kept: dict[int, Evaluated] = {}
-        for plan in sorted(plans, key=lambda one: (seconds[id(one)], least[id(one)])):
-            possible = [part for part in quicker if plan.add(part) is not None]
-            others = [one for one in kept.values() if all(one.plan.add(part) is not None for part in possible)]
-            if plan.parts and _is_outdone(plan, seconds[id(plan)], least[id(plan)], others):
-                continue
-            found = self.evaluate(plan)
-            if found is not None:
-                kept[id(plan)] = found
-        return [plan for plan in plans if id(plan) in kept]
+        evaluated = [found for found in map(self.evaluate, plans) if found is not None]
+        kept: list[Evaluated] = []
+        for one in sorted(evaluated, key=lambda one: (one.seconds, one.peak.device_bytes)):
+            possible = [part for part in quicker if one.plan.add(part) is not None]
+            others = [other for other in kept if all(other.plan.add(part) is not None for part in possible)]
+            least = self._least_bytes(one)
+            if not one.plan.parts or not any(_outdoes(other, one, least) for other in others):
+                kept.append(one)
+        return [one.plan for one in evaluated if one in kept]
+
+    def _least_bytes(self, one: Evaluated) -> int:
+        """What the plan needs at least, as nvidia-smi shows it: its tensors, and no cache."""
+        return one.peak.allocated_bytes + self.device.context_bytes
 
     def is_outdone_with_tiles(self, plan: Plan, without: Evaluated) -> bool:
         """Whether another plan is faster and needs less memory than this one outside of decoding.
 
         Anything that makes this plan faster can then be applied to the other, too.
         """
-        least = max((stage.device_bytes for stage in without.outcome.stages if stage.stage != DECODE), default=0)
+        others = [stage.allocated_bytes for stage in without.outcome.stages if stage.stage != DECODE]
+        least = max(others, default=0) + self.device.context_bytes
         return any(
             _is_no_worse(other, plan, POINTLESS * without.seconds, POINTLESS * least)
             and (without.settings.offload != "none" or other.settings.offload == "none")
             for other in self._evaluations()
         )
 
-    def _least_bytes(self, profile: Profile, settings: RunSettings) -> int:
-        """A lower bound of the memory, as nvidia-smi shows it."""
-        return self._needed_memory(profile).least_bytes(profile, settings) + self.device.context_bytes
-
-    def _needed_memory(self, profile: Profile) -> NeededMemory:
-        """The memory of each stage with all weights on the device as they are stored."""
-        if id(profile) not in self._needed:
-            plain = replace(self._requested, offload="none", quantize={}, layerwise={}, drop_text_encoders=False)
-            stages = self._outcome(profile, plain).stages
-            self._needed[id(profile)] = NeededMemory(stages, self.device.capacity_bytes)
-        return self._needed[id(profile)]
+    def _estimate(self, profile: Profile, settings: RunSettings) -> Outcome:
+        """The memory as far as it is known from that of the request with all weights on the device."""
+        if settings.attention not in self._similar_memory:
+            plain = replace(
+                self._requested, attention=settings.attention, offload="none", quantize={}, layerwise={},
+                drop_text_encoders=False, devices=1,
+            )  # fmt: skip
+            stages = self._outcome(self.source.profile, plain).stages
+            self._similar_memory[settings.attention] = SimilarMemory(self.source.profile, stages, self.device)
+        return self._similar_memory[settings.attention].estimate(profile, settings, self.ram_bytes)
 
     def _without_tiles(self, plan: Plan) -> Profile | None:
         """The profile of a plan with tiles and fewer or cheaper steps, without the tiles; None for other plans.
@@ -212,7 +218,7 @@ class Evaluator:
         """
         groups = {part.group for part in plan.parts if part.rewrite is not None}
         tiles = {group for group in groups if group.startswith("vae_")}
-        if not tiles or not groups - tiles or not groups - tiles <= set(MEMORY_GROUPS):
+        if not tiles or not groups - tiles or not groups - tiles <= set(STEP_GROUPS):
             return None
         return self._variant(plan, tiles)
 
@@ -226,10 +232,6 @@ class Evaluator:
             energy_joules=None if None in energies else energies[0] + energies[1] - energies[2],  # type: ignore[operator]
         )
 
-    def _similar_in_memory(self, plan: Plan) -> Profile | None:
-        """The profile without alternatives that do not change memory, such as fewer steps."""
-        return self._variant(plan, MEMORY_GROUPS)
-
     def _variant(self, plan: Plan, left_out: Collection[str]) -> Profile | None:
         """The profile of a plan without its alternatives of some groups."""
         request = self.source.request
@@ -237,25 +239,6 @@ class Evaluator:
             if part.rewrite is not None and part.group not in left_out:
                 request = part.rewrite(request)
         return self.source.variant(request)
-
-    def _tiled_outcome(self, plan: Plan, tiled: Profile, settings: RunSettings) -> Outcome | None:
-        """An estimate of the memory of a video that is decoded in tiles; None for other plans.
-
-        Simulating the tiles of a video takes long, so that is done only for options that would be shown.
-        """
-        tiles = {part.group for part in plan.parts if part.group.startswith("vae_")}
-        whole = self._variant(plan, {*tiles, *MEMORY_GROUPS}) if tiles and is_video(tiled) else None
-        if whole is None:
-            return None
-        without = self._outcome(whole, settings)
-        return estimate_with_tiles(without, whole, tiled, self.device.capacity_bytes, self.ram_bytes)
-
-    def has_room_for_weights(self, plan: Plan) -> bool:
-        """Whether all weights of the plan's model are smaller than the memory of the device."""
-        profile = self.source.variant(plan.request)
-        if profile is None or self.device.capacity_bytes is None:
-            return profile is not None
-        return sum(part.weight_bytes for part in profile.components.values()) <= self.device.capacity_bytes
 
     def decodes_at_peak(self, plan: Plan) -> bool:
         """Whether the peak of allocated or reserved memory is in decoding."""
@@ -265,13 +248,16 @@ class Evaluator:
         most = max(found.outcome.stages, key=lambda stage: stage.reserved_bytes)
         return DECODE in (found.peak.stage, most.stage)
 
-    def can_fit(self, plan: Plan) -> bool:
-        """Whether the plan may fit; a quick check that avoids simulating the allocator if the answer is clear."""
-        profile = self.source.profile
-        return not plan.parts or self._needed_memory(profile).can_fit(profile, (), plan.settings)
+    def may_fit(self, plan: Plan, can_tile: bool) -> bool:
+        """Whether a plan for the same request may fit, or all but its decoding if that can be done in tiles."""
+        outcome, capacity = self._estimate(self.source.profile, plan.settings), self.device.capacity_bytes
+        if outcome.fits or not plan.parts or capacity is None:
+            return True
+        needed = [stage.allocated_bytes for stage in outcome.stages if stage.stage != DECODE]
+        return can_tile and max(needed, default=0) <= capacity
 
     def _time(self, profile: Profile, settings: RunSettings) -> PredictedTime:
-        timed = (id(profile), repr(replace(settings, drop_text_encoders=False)))
+        timed = (id(profile), replace(settings, drop_text_encoders=False).key)
         if timed not in self._times:
             job = replace(self._job(profile, settings), settings=settings).skip_calls(settings.skip_rate)
             self._times[timed] = predict_time(job, self._timed, self._basis, usd_per_hour=self.usd_per_hour)
@@ -280,18 +266,27 @@ class Evaluator:
     def _job(self, profile: Profile, settings: RunSettings) -> Job:
         """The job of a profile with its loads as the settings make them; where and how often they run comes later."""
         alike = replace(settings, offload="none", compiled=False, drop_text_encoders=False, skip_rate=0.0)
-        key = (id(profile), repr(alike))
+        key = (id(profile), alike.key)
         if key not in self._jobs:
             similar = self._similar.get(id(profile)) or self._similar.get(id(self.source.profile))
             self._jobs[key] = self._similar[id(profile)] = job_of(profile, alike, similar)
         return self._jobs[key]
 
     def _outcome(self, profile: Profile, settings: RunSettings) -> Outcome:
-        kept = replace(settings, skip_rate=0.0, compiled=False)
-        key = (id(profile), repr(kept))
+        """The memory of a plan, and whether it fits; plans that differ in their time share it."""
+        key, same = _same_memory(profile, settings)
+        found = self._outcomes.get(key)
+        if found is None:
+            found = self._outcomes[key] = outcome_of(profile, same, self.device, self.ram_bytes, self._calls)
+        return found
+
+    def _fitting_outcome(self, profile: Profile, settings: RunSettings) -> Outcome | None:
+        """The same of a plan that fits, and None of others: what they would need takes another simulation."""
+        key, same = _same_memory(profile, settings)
         if key not in self._outcomes:
-            self._outcomes[key] = outcome_of(profile, kept, self.device, self.ram_bytes, self._calls)
-        return self._outcomes[key]
+            self._outcomes[key] = fitting_outcome(profile, same, self.device, self.ram_bytes, self._calls)
+        found = self._outcomes[key]
+        return None if found is None or found.fits is False else found
 
     def option(self, one: Evaluated, on_front: bool) -> Option:
         """The plan as an option to show, with its code and commands."""
@@ -339,20 +334,16 @@ class Evaluator:
         )
 
 
-def _is_outdone(plan: Plan, seconds: float, least_bytes: int, others: Sequence[Evaluated]) -> bool:
-    """Whether one of the other plans is as fast with less memory, or much faster with about as much."""
-    leaves = replace(plan.settings, offload="group-leaf")
-    by_leaf = next((other for other in others if other.plan.settings == leaves), None)
-    if by_leaf is not None and plan.settings.offload == "group":
-        # The weights of a block are on the device at once.
-        return _is_no_worse(by_leaf, plan, seconds, by_leaf.peak.device_bytes)
-    if by_leaf is not None and plan.settings.offload == "sequential":
-        # It can save no more than the weights that are on the device with group offload.
-        least_bytes = max(stage.device_bytes - sum(stage.weights.values()) for stage in by_leaf.outcome.stages)
-    return any(
-        _is_no_worse(other, plan, seconds, least_bytes / POINTLESS)
-        or _is_no_worse(other, plan, seconds / NEAR, least_bytes * CLOSE)
-        for other in others
+def _same_memory(profile: Profile, settings: RunSettings) -> tuple[tuple[int, Hashable], RunSettings]:
+    """The settings without what changes the time only, and the key of what is known for them."""
+    same = replace(settings, skip_rate=0.0, compiled=False)
+    return (id(profile), same.key), same
+
+
+def _outdoes(other: Evaluated, one: Evaluated, least_bytes: int) -> bool:
+    """Whether another plan is as fast with less memory than one needs at least, or much faster with about as much."""
+    return _is_no_worse(other, one.plan, one.seconds, least_bytes / POINTLESS) or _is_no_worse(
+        other, one.plan, one.seconds / NEAR, least_bytes * CLOSE
     )
 
 

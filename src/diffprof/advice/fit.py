@@ -10,21 +10,18 @@ from typing import Any
 from diffprof.advice.abilities import check_sharing
 from diffprof.advice.dtypes import dtype_assumption, dtype_on
 from diffprof.advice.fit_changes import NeededMemory, changes_that_fit
+from diffprof.advice.outcome import Outcome, fitting_outcome, outcome_of
 from diffprof.advice.sizes import memory_option, parse_memory
 from diffprof.advice.sources import Source, open_source, source_of_profile
 from diffprof.catalogue.accelerators import Accelerator, find_accelerator
 from diffprof.catalogue.own_accelerators import known_accelerators
 from diffprof.errors import RequestError
-from diffprof.prediction.allocator import OutOfDeviceMemory
 from diffprof.prediction.device_memory import DeviceMemory, device_memory
-from diffprof.prediction.host_memory import predict_host_memory
 from diffprof.prediction.known_calls import KnownCalls
-from diffprof.prediction.memory_on_devices import MemoryOnDevices, peak_of_stages
-from diffprof.prediction.memory_simulation import simulate_memory
 from diffprof.prediction.resolving import resolve_settings
 from diffprof.prediction.timeline import has_allocations
 from diffprof.record.execution import execution_of
-from diffprof.record.fit import Change, Fit, HostMemory, MemoryPeak, StageMemory
+from diffprof.record.fit import Change, Fit
 from diffprof.record.profile import Profile
 from diffprof.record.request import Request
 from diffprof.record.run_settings import RunSettings
@@ -49,18 +46,6 @@ class FitRequest:
     def check(self) -> None:
         """Refuse an unknown accelerator, or one that does not support the dtype, before anything is counted."""
         _check_dtype(_accelerator(self), self.dtype)
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """The memory that some settings need."""
-
-    stages: tuple[StageMemory, ...]
-    peak: MemoryPeak
-    host: HostMemory
-    fits: bool | None
-    full_in: str | None = None
-    """The stage for which the device has too little memory, if it has."""
 
 
 def fit_profile(profile: Profile, request: FitRequest | None = None, source: Source | None = None) -> Fit:
@@ -112,7 +97,7 @@ def _changes(
         source or replace(source_of_profile(profile), count=_count_nothing),
         request.settings,
         _accelerator(request),
-        lambda other, settings: _attempt(other, settings, device, request.ram_bytes, known),
+        lambda other, settings: fitting_outcome(other, settings, device, request.ram_bytes, known),
         NeededMemory(outcome.stages, device.capacity_bytes),
         _device_words(request),
     )
@@ -131,36 +116,6 @@ def _device_words(request: FitRequest) -> list[str]:
     """The options that name the device and the host."""
     words = ["--gpu", request.accelerator] if request.accelerator else []
     return [*words, *memory_option("--memory", request.memory_bytes), *memory_option("--ram", request.ram_bytes)]
-
-
-def _attempt(
-    profile: Profile, settings: RunSettings, device: DeviceMemory, ram_bytes: int | None, known: KnownCalls
-) -> tuple[MemoryPeak, HostMemory] | None:
-    """The memory that the settings need; None if they do not fit."""
-    host = predict_host_memory(profile, settings)
-    if ram_bytes is not None and host.peak_bytes > ram_bytes:
-        return None
-    try:
-        stages = simulate_memory(profile, settings, device, device.capacity_bytes, known).result()
-    except OutOfDeviceMemory:
-        return None
-    return peak_of_stages(stages), host
-
-
-def outcome_of(
-    profile: Profile,
-    settings: RunSettings,
-    device: DeviceMemory,
-    ram_bytes: int | None,
-    known: KnownCalls | None = None,
-) -> Outcome:
-    """The memory that the settings need, and whether it fits; `known` calls are not simulated again."""
-    memory = MemoryOnDevices(profile, settings, known=known)
-    stages, fits = memory.on(device)
-    host = predict_host_memory(profile, settings)
-    if ram_bytes is not None and host.peak_bytes > ram_bytes:
-        fits = False
-    return Outcome(stages, peak_of_stages(stages), host, fits, memory.full_in(device))
 
 
 def _accelerator(request: FitRequest) -> Accelerator | None:

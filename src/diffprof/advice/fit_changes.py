@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 from diffprof.advice.abilities import can_tile
 from diffprof.advice.code import ENCODED, program
 from diffprof.advice.commands import command_line
+from diffprof.advice.outcome import Outcome
 from diffprof.advice.sources import Source
 from diffprof.prediction.weights import component_weights
-from diffprof.record.fit import LOAD, Change, HostMemory, MemoryPeak, StageMemory
+from diffprof.record.fit import LOAD, Change, StageMemory
 from diffprof.record.profile import Component, Profile
 from diffprof.record.run_settings import RunSettings
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from diffprof.prediction.device import DeviceModel
     from diffprof.prediction.time import Job
 
-Try = Callable[[Profile, RunSettings], tuple[MemoryPeak, HostMemory] | None]
+Try = Callable[[Profile, RunSettings], Outcome | None]
 
 MOST_CHANGES, ENOUGH_CHANGES = 6, 2
 TILING = "vae_tiling"
@@ -150,8 +151,8 @@ def _try_change(
         enable=enable,
         code=program(other, request, changed),
         slowdown=clock.slowdown(other, changed, usual_slowdown(steps)),
-        peak=outcome[0],
-        host=outcome[1],
+        peak=outcome.peak,
+        host=outcome.host,
         fits=True,
         command=command_line("fit", request, changed, device),
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from diffprof.prediction.device_memory import DeviceMemory
-from diffprof.prediction.event_player import Event, Parts
+from diffprof.prediction.event_player import Event, Part, parts_of
 from diffprof.prediction.repetitions import stretches
 from diffprof.prediction.workspace import fused_attention_bytes, score_bytes
 from diffprof.record.allocations import ALLOCATE, RELEASE, AllocationEvent, step_places
@@ -19,7 +19,7 @@ WORKSPACE = "workspace"
 class CallEvents:
     """The allocator requests of a call."""
 
-    parts: Parts
+    parts: list[Part]
     workspaces: tuple[int, ...]
     """What differs between devices."""
 
@@ -27,10 +27,7 @@ class CallEvents:
 def call_events(cost: Cost, device: DeviceMemory, has_scores: bool, share: int) -> CallEvents:
     """The events of a call; with `has_scores`, attention stores its scores; `share` devices split each tensor."""
     known = [_event(event, cost, device, has_scores, share) for event in cost.allocations.events]
-    parts = [
-        ([event for number in one.numbers if (event := known[number]) is not None], one.times)
-        for one in stretches(cost.allocations)
-    ]
+    parts = parts_of(stretches(cost.allocations), known)
     return CallEvents(parts, tuple(event[1] if event else 0 for event in known if not event or event[0] == WORKSPACE))
 
 

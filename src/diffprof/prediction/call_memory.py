@@ -69,14 +69,14 @@ class CallSimulation(EventPlayer):
         """The groups that the running module needs."""
         self.share = settings.devices if component.role == "denoiser" else 1
         self.events = around.known.events(call.cost, around.device, settings.attention == "math", self.share)
-        self.activations = 0
         self.peak = CallPeak()
         self.is_plain = self.groups is None and not self.beside
         """Whether the running module makes no difference."""
         self.weight_state = (
             settings.quantize.get(call.component), settings.layerwise.get(call.component),
             None if self.groups is None else
-            (settings.offload, settings.use_stream, settings.blocks_per_group, *around.resident.items()),
+            (settings.offload, settings.use_stream, settings.blocks_per_group,
+             *(one for one in around.resident.items() if one[1])),
         )  # fmt: skip
         """What the call depends on besides its events and free memory: how its weights are stored."""
         self.turns: list[Turn] = []
@@ -181,7 +181,7 @@ class CallSimulation(EventPlayer):
                 self.present[group] = [allocate(size) for size in self.groups.tensors[group]]
                 resident[self.call.component] = resident.get(self.call.component, 0) + self.groups.totals[group]
 
-    def repetitions(self, distance: int, turns: int, times: int) -> int:
+    def repetitions(self, distance: int, turns: int, times: int, is_exact: bool = True) -> int:
         """The number of repetitions whose modules have the same sizes of loaded and unpacked weights."""
         if self.is_plain:
             return times
@@ -194,7 +194,9 @@ class CallSimulation(EventPlayer):
             return found
         # The groups on the device must have the addresses of those before.
         before, now = last[0].present, self.groups.on_device(self.paths[self.place])
-        if [*before.values()] != [self.present[name] for name in self._names_after(before, places, distance)]:
+        if is_exact and [*before.values()] != [
+            self.present[name] for name in self._names_after(before, places, distance)
+        ]:
             return 0
         self.needed = moved = self.groups.on_device(self.paths[self.place + distance * found])
         self.present = {new: self.present[old] for old, new in zip(now, moved, strict=True)}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from diffprof.prediction.weights import ComponentWeights, component_weights, is_quantized_on_device, tensor_sizes
+from diffprof.prediction.weights import ComponentWeights, component_weights, is_quantized_on_device
 from diffprof.record.fit import HostMemory
 from diffprof.record.profile import Profile
 from diffprof.record.run_settings import RunSettings
@@ -25,7 +25,7 @@ def predict_host_memory(profile: Profile, settings: RunSettings) -> HostMemory:
     if settings.offload == "none":
         running = PROCESS_BYTES
     elif settings.offload.startswith("group") and settings.use_stream:
-        pinned = sum(map(_pinned_bytes, kept.values()))
+        pinned = sum(weights.pinned_bytes for weights in kept.values())
         # Groups are pinned one after the other: what is not pinned yet lies there as it was loaded.
         running = PROCESS_BYTES + pinned
         load = max(load, PROCESS_BYTES + pinned + max((weights.total_bytes for weights in kept.values()), default=0))
@@ -41,10 +41,3 @@ def _load_bytes(slot: str, kept: dict[str, ComponentWeights], read: dict[str, in
     if slot in settings.quantize:
         return kept[slot].total_bytes + min(read[slot], SHARD_BYTES)
     return read[slot]
-
-
-def _pinned_bytes(weights: ComponentWeights) -> int:
-    """The pinned memory of weights; PyTorch rounds it up to powers of two."""
-    return sum(
-        1 << (size - 1).bit_length() for module in weights.modules for size in tensor_sizes(module.stored_bytes) if size
-    )

@@ -26,8 +26,7 @@ class _Trial:
     """A generation on a device that has less memory than it would like."""
 
     stages: tuple[StageMemory, ...]
-    full_in: str | None
-    """The stage in which the device has too little; None if the generation fits."""
+    fits: bool
 
 
 @dataclass(frozen=True)
@@ -73,17 +72,8 @@ class MemoryOnDevices:
         capacity = device.capacity_bytes
         trial = self._trial(kind, need, device)
         if trial is not None:
-            return _on_device(trial.stages, device), trial.full_in is None
+            return _on_device(trial.stages, device), trial.fits
         return _on_device(need.stages, device), None if capacity is None else need.most_reserved <= capacity
-
-    def full_in(self, device: DeviceMemory) -> str | None:
-        """The first stage for which a device has too little memory; None if the generation fits."""
-        kind, capacity = self._kind(device), device.capacity_bytes
-        need = self._need(kind, device)
-        trial = self._trial(kind, need, device)
-        if trial is not None:
-            return trial.full_in
-        return next((one.stage for one in need.stages if capacity is not None and one.allocated_bytes > capacity), None)
 
     def fits(self, device: DeviceMemory) -> bool | None:
         """Whether the generation fits on a device."""
@@ -110,9 +100,9 @@ class MemoryOnDevices:
             try:
                 simulation.run()
             except OutOfDeviceMemory:
-                self._trials[kind, capacity] = _Trial(need.stages, simulation.stage)
+                self._trials[kind, capacity] = _Trial(need.stages, False)
             else:
-                self._trials[kind, capacity] = _Trial(simulation.result(), None)
+                self._trials[kind, capacity] = _Trial(simulation.result(), True)
         return self._trials[kind, capacity]
 
     @cached_property

@@ -25,10 +25,14 @@ MISMATCH = "The allocations of this profile name more calls than it has: count t
 
 
 def predict_memory(
-    profile: Profile, settings: RunSettings, device: DeviceMemory, capacity: int | None = None
+    profile: Profile,
+    settings: RunSettings,
+    device: DeviceMemory,
+    capacity: int | None = None,
+    known: KnownCalls | None = None,
 ) -> tuple[StageMemory, ...]:
     """Predict the memory of each stage; raises `OutOfDeviceMemory` if the device has too little."""
-    return simulate_memory(profile, settings, device, capacity).result()
+    return simulate_memory(profile, settings, device, capacity, known).result()
 
 
 def simulate_memory(
@@ -308,7 +312,7 @@ class _OwnCode(EventPlayer):
                 self.place += 1
                 most = around.most_allocated
 
-    def repetitions(self, distance: int, turns: int, times: int) -> int:
+    def repetitions(self, distance: int, turns: int, times: int, is_exact: bool = True) -> int:
         """All repetitions, if each makes the same calls and no weights are moved."""
         if self.moves[-turns] != self.around.moves:
             return 0

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from diffprof.record.allocations import Allocations
 
 LEAST_TIMES = 4
-"""The fewest repetitions for which looking for changes is worthwhile."""
+"""The fewest repetitions for which looking for changes is worthwhile, unless there are others among their events."""
 
 LEAST_SAVED = 100
 """The fewest repeated events for which it is worthwhile."""
@@ -20,20 +20,28 @@ class Stretch:
 
     numbers: Sequence[int]
     times: int
+    parts: tuple[Stretch, ...] = ()
+    """The same events as shorter stretches, if some of them are repeated."""
 
 
 def stretches(allocations: Allocations) -> Sequence[Stretch]:
     """The sequence of events as stretches."""
     numbers = allocations.expand()
+    return _between(numbers, _runs(allocations), 0, len(numbers))
+
+
+def _between(numbers: Sequence[int], runs: Sequence[_Run], start: int, end: int) -> list[Stretch]:
+    """The events between two positions as stretches."""
     found: list[Stretch] = []
-    end = 0
-    for run in _runs(allocations):
-        if run.start > end:
-            found.append(Stretch(numbers[end : run.start], 1))
-        found.append(Stretch(numbers[run.start : run.start + run.period], run.times))
-        end = run.end
-    if end < len(numbers):
-        found.append(Stretch(numbers[end:], 1))
+    for run in runs:
+        if run.start > start:
+            found.append(Stretch(numbers[start : run.start], 1))
+        body = run.start + run.period
+        parts = _between(numbers, run.inner, run.start, body) if run.inner else ()
+        found.append(Stretch(numbers[run.start : body], run.times, tuple(parts)))
+        start = run.end
+    if start < end:
+        found.append(Stretch(numbers[start:end], 1))
     return found
 
 
@@ -44,6 +52,8 @@ class _Run:
     start: int
     period: int
     times: int
+    inner: tuple[_Run, ...] = ()
+    """The runs in its first period."""
 
     @property
     def end(self) -> int:
@@ -51,7 +61,30 @@ class _Run:
 
     @property
     def is_worthwhile(self) -> bool:
-        return self.times >= LEAST_TIMES and (self.times - 1) * self.period >= LEAST_SAVED
+        least = 2 if self.inner else LEAST_TIMES
+        return self.times >= least and (self.times - 1) * self.period >= LEAST_SAVED
+
+    def moved(self, distance: int) -> _Run:
+        return _Run(self.start + distance, self.period, self.times, tuple(one.moved(distance) for one in self.inner))
+
+    def between(self, start: int, end: int) -> Iterator[_Run]:
+        """The part of the run between two positions: as many whole periods as there are, and runs in the rest."""
+        start, end = max(start, self.start), min(end, self.end)
+        times = max(0, end - start) // self.period
+        whole = _Run(start, self.period, times, tuple(self._inner_from(start)))
+        if whole.is_worthwhile:
+            yield whole
+            start = whole.end
+        for number in range((start - self.start) // self.period, self.times):
+            for one in self.inner:
+                yield from one.moved(self.period * number).between(start, end)
+
+    def _inner_from(self, start: int) -> Iterator[_Run]:
+        """The inner runs in the first period, if it begins at another position."""
+        for one in self.inner:
+            offset = (one.start - start) % self.period
+            if offset + one.period * one.times <= self.period:
+                yield one.moved(start + offset - one.start)
 
 
 def _runs(allocations: Allocations) -> list[_Run]:
@@ -69,18 +102,31 @@ def _runs(allocations: Allocations) -> list[_Run]:
             continue
         distance, length = number - known, next(numbers)
         after = place + length
-        own = _run(place - distance, after, distance, runs)
-        copies = (
-            _run(max(run.start + distance, place), min(run.end + distance, after), run.period, runs)
-            for run in tuple(runs)
-            if run.end + distance > place and run.start + distance < after
-        )
-        runs += [run for run in (own, *(() if own.is_worthwhile else copies)) if run.is_worthwhile]
+        own = _repeated(place - distance, after, distance, runs)
+        if own.is_worthwhile:
+            runs.append(own)
+            place = own.end
+        for begin in range(place, after, distance):
+            runs += _copies(begin, min(begin + distance, after), distance, runs)
         place = after
     return runs
 
 
-def _run(start: int, end: int, period: int, before: Sequence[_Run]) -> _Run:
-    """A run with as many whole periods as fit between two positions, after the earlier runs."""
-    start = max(start, before[-1].end) if before else start
-    return _Run(start, period, max(0, end - start) // period)
+def _repeated(begin: int, end: int, period: int, before: Sequence[_Run]) -> _Run:
+    """A run with as many whole periods as fit between two positions, after the earlier runs.
+
+    Earlier runs between them recur in each of its periods.
+    """
+    start = max(begin, before[-1].end) if before else begin
+    again = [one.moved(period) for run in before if run.end > begin for one in run.between(begin, start)]
+    inner = tuple(one for one in again if one.start >= start)
+    return _Run(start, period, max(0, end - start) // period, inner)
+
+
+def _copies(start: int, end: int, distance: int, before: Sequence[_Run]) -> list[_Run]:
+    """The runs between two positions, which copies those of `distance` earlier."""
+    found = []
+    for run in before:
+        if run.end + distance > start and run.start + distance < end:
+            found += [one for one in run.moved(distance).between(start, end) if one.is_worthwhile]
+    return found

@@ -53,6 +53,16 @@ class ComponentWeights:
         """Bytes of each tensor, as far as they are known."""
         return tuple(size for module in self.modules for size in tensor_sizes(module.stored_bytes))
 
+    @cached_property
+    def pinned_bytes(self) -> int:
+        """The pinned memory that holds them; PyTorch rounds that of each tensor up to a power of two."""
+        return sum(1 << (size - 1).bit_length() for size in self.tensor_bytes if size)
+
+    @cached_property
+    def largest_unpacked_bytes(self) -> int:
+        """The most that is unpacked at once."""
+        return max((module.unpacked_bytes for module in self.modules), default=0)
+
 
 MOST_REMEMBERED = 64
 _remembered: dict[tuple[Any, ...], tuple[Sequence[Module], ComponentWeights]] = {}

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from diffprof.errors import RequestError
@@ -38,6 +39,19 @@ class RunSettings:
     """The share of the denoiser's calls that a cache skips."""
     without: tuple[str, ...] = ()
     """Components that are not loaded, as ``from_pretrained(..., safety_checker=None)`` does."""
+
+    @cached_property
+    def key(self) -> tuple[Hashable, ...]:
+        """All settings as one value by which results can be kept."""
+        return (
+            self.offload, self.use_stream, self.blocks_per_group, *self.storage, self.drop_text_encoders,
+            self.attention, self.compiled, self.devices, self.skip_rate, self.without,
+        )  # fmt: skip
+
+    @cached_property
+    def storage(self) -> tuple[Hashable, Hashable]:
+        """How weights are stored."""
+        return tuple(self.quantize.items()), tuple(self.layerwise.items())
 
     @classmethod
     def create(
