@@ -67,7 +67,8 @@ def advise_source(source: Source, request: AdviceRequest) -> Advice:
         )
     accelerator = find_accelerator(request.accelerator, known_accelerators(request.file))
     settings = resolve_settings(source.profile, request.settings)
-    evaluator = Evaluator(source, settings, accelerator, request.ram_bytes, request.usd_per_hour)
+    is_thorough = request.goal == MEMORY or request.max_memory_bytes is not None
+    evaluator = Evaluator(source, settings, accelerator, request.ram_bytes, request.usd_per_hour, is_thorough)
     base = Plan((), source.request, settings)
     requested = evaluator.evaluate(base)
     if requested is None:
@@ -110,11 +111,10 @@ def _choose(evaluator: Evaluator, tried: Sequence[Evaluated], request: AdviceReq
         possible = [one for one in tried if one.fits and _is_within(one, request)]
         front = sorted(_front(_without_pointless(possible, tried)), key=lambda one: _rank(one, request.goal))
         choice = _Choice(_spread_over_risks(front), front, () if possible else _nearest(tried), number)
-        estimated = {id(one) for one in (*choice.options, *choice.nearest) if not one.is_exact}
+        estimated = [one for one in (*choice.options, *choice.nearest) if not one.is_exact]
         if not estimated:
             return choice
-        exact = (evaluator.exact(one) if id(one) in estimated else one for one in tried)
-        tried = [one for one in exact if one is not None]
+        tried = evaluator.exact_ones(tried, estimated)
 
 
 def _search(evaluator: Evaluator, base: Plan, source: Source) -> Iterator[Evaluated]:
@@ -227,7 +227,11 @@ def _is_as_good(one: Evaluated, other: Evaluated) -> bool:
 
 def _front(options: Sequence[Evaluated]) -> list[Evaluated]:
     """The Pareto front: plans that no other of the same or less risk beats in both time and memory."""
-    return [one for one in options if not any(_beats(other, one) for other in options if other is not one)]
+    front: list[Evaluated] = []
+    for one in sorted(options, key=lambda one: (one.seconds, one.peak.device_bytes)):
+        if not any(_beats(other, one) for other in front):
+            front.append(one)
+    return front
 
 
 def _beats(one: Evaluated, other: Evaluated) -> bool:

@@ -25,38 +25,67 @@ from diffprof.record.run_settings import RunSettings
 USUALLY_CACHED = 0.1
 """Unused bytes for each byte of tensors, in a stage that finds enough reserved."""
 
-OFTEN_LESS_CACHED = 2
-"""How many times less is cached beside the tensors where weights come and go; it varies, from none to as much."""
+LEAST_CACHED = 0.5
+"""The share of that which is often left where weights come and go; it varies, from less to more."""
 
 LiveBytes = Mapping[str, Mapping[str, int]]
 """The most live bytes of each component's calls, by stage."""
+
+Kind = tuple[object, ...]
+"""What generations have in common that leave about as much unused: their tensors, and which weights are where."""
+
+TENSORS = 3
+"""How many values of a kind say which tensors there are."""
+
+
+def kind_of(profile: Profile, settings: RunSettings) -> Kind:
+    """The kind of a generation."""
+    request = profile.request
+    return (
+        request.model, request.enable, request.arguments.get("num_images_per_prompt"),
+        settings.offload, settings.drop_text_encoders, settings.devices, settings.attention,
+    )  # fmt: skip
 
 
 class SimilarMemory:
     """The memory of a generation whose weights stay on the device, from which that of others is estimated."""
 
-    def __init__(self, profile: Profile, stages: Sequence[StageMemory], device: DeviceMemory) -> None:
+    def __init__(
+        self, profile: Profile, stages: Sequence[StageMemory], device: DeviceMemory, is_low: bool = False
+    ) -> None:
+        """With `is_low`, what is estimated is rather too little than too much."""
+        self._is_low = is_low
         self._stages = stages
         self._device = device
         self._live_bytes: dict[int, tuple[Profile, LiveBytes]] = {}
         """By the identity of the profile, which is kept so that it stays its own."""
         self._present: dict[tuple[int, str], tuple[Profile, Mapping[tuple[str, str], Collection[str]]]] = {}
-        self._moved_bytes: dict[tuple[ComponentWeights, object], int] = {}
-        self._outcomes: dict[tuple[object, ...], tuple[Profile, Outcome]] = {}
+        self._moved_bytes: dict[tuple[object, ...], int] = {}
+        self._outcomes: dict[Kind, dict[tuple[object, ...], tuple[Profile, Outcome]]] = {}
         own = self._live_bytes_of(profile)
         self._growth = {stage.stage: _growth(stage, own.get(stage.stage, {})) for stage in stages}
         """What the device needs for each live byte of the largest call."""
         self._cached = dict(_cached_bytes(stages))
+        self._unused: dict[Kind, Mapping[str, int]] = {}
+        """Unused bytes of each stage, as simulations found them: of a kind, and of its tensors wherever weights are."""
+
+    def learn(self, profile: Profile, settings: RunSettings, stages: Sequence[StageMemory]) -> None:
+        """Expect what a simulation left unused from generations of its kind."""
+        kind = kind_of(profile, settings)
+        if kind not in self._unused:
+            self._unused[kind] = {one.stage: one.reserved_bytes - one.allocated_bytes for one in stages}
+            self._unused.setdefault(kind[:TENSORS], self._unused[kind])
+            self._outcomes = {one: known for one, known in self._outcomes.items() if one[:TENSORS] != kind[:TENSORS]}
 
     def estimate(self, profile: Profile, settings: RunSettings, ram_bytes: int | None = None) -> Outcome:
         """The estimated memory of another generation, and whether it may fit."""
+        known = self._outcomes.setdefault(kind_of(profile, settings), {})
         key = (
-            id(profile), settings.offload, settings.use_stream, settings.blocks_per_group, settings.storage,
-            settings.drop_text_encoders, settings.devices, settings.without, ram_bytes,
+            id(profile), settings.use_stream, settings.blocks_per_group, settings.storage, settings.without, ram_bytes,
         )  # fmt: skip
-        if key not in self._outcomes:
-            self._outcomes[key] = (profile, self._estimate(profile, settings, ram_bytes))
-        return self._outcomes[key][1]
+        if key not in known:
+            known[key] = (profile, self._estimate(profile, settings, ram_bytes))
+        return known[key][1]
 
     def _estimate(self, profile: Profile, settings: RunSettings, ram_bytes: int | None) -> Outcome:
         weights = {slot: component_weights(part, settings) for slot, part in profile.components.items()}
@@ -83,12 +112,7 @@ class SimilarMemory:
                 candidates.append(({**present, slot: _embedding_bytes(weights[slot])}, slot, 0, 0))
         present, slot, tensors, unpacked = max(candidates, key=lambda one: sum(one[0].values()) + one[2] + one[3])
         allocated = sum(present.values()) + tensors + unpacked + stage.kept_bytes
-        before = stage.activation_bytes + stage.workspace_bytes
-        cached = self._cached.get(stage.stage, 0)
-        if settings.offload != "none":
-            # There are no weights between which something is left.
-            cached = max(0, cached - self._cached.get(LOAD, 0)) // OFTEN_LESS_CACHED
-        reserved = allocated + (round(cached * tensors / before) if before else cached)
+        reserved = allocated + self._unused_bytes(stage, tensors, profile, settings)
         if self._device.capacity_bytes is not None:
             reserved = max(allocated, min(reserved, self._device.capacity_bytes))
         return replace(
@@ -101,6 +125,19 @@ class SimilarMemory:
             activation_bytes=tensors,
             workspace_bytes=unpacked,
         )
+
+    def _unused_bytes(self, stage: StageMemory, tensors: int, profile: Profile, settings: RunSettings) -> int:
+        kind = kind_of(profile, settings)
+        found = self._unused.get(kind) or self._unused.get(kind[:TENSORS])
+        if found is not None and stage.stage in found:
+            return found[stage.stage]
+        before = stage.activation_bytes + stage.workspace_bytes
+        cached = self._cached.get(stage.stage, 0)
+        if settings.offload != "none":
+            # There are no weights between which something is left.
+            cached = max(0, cached - self._cached.get(LOAD, 0))
+            cached = round(LEAST_CACHED * cached) if self._is_low else cached
+        return round(cached * tensors / before) if before else cached
 
     def _on_device(
         self,
@@ -133,19 +170,13 @@ class SimilarMemory:
         return self._present[key][1]
 
     def _moved(self, own: ComponentWeights, component: Component, settings: RunSettings) -> int:
-        """The bytes of a component's weights that are on the device at once while it runs.
-
-        A large embedding comes first, while there are hardly any tensors.
-        """
+        """The bytes of a component's weights that are on the device at once while it runs."""
         if settings.offload in ("none", "model"):
             return 0
-        key = (own, (settings.offload, settings.use_stream, settings.blocks_per_group))
+        key = (own, settings.offload, settings.use_stream, settings.blocks_per_group)
         if key not in self._moved_bytes:
-            layers = tuple(module for module in own.modules if "Embedding" not in module.class_name)
-            sizes = dict(Groups(component, replace(own, modules=layers), settings, ()).totals)
-            always = sizes.pop("", 0)
-            at_once = 2 if settings.offload == "group" and settings.use_stream else 1
-            self._moved_bytes[key] = always + sum(sorted(sizes.values())[-at_once:])
+            is_by_block = settings.offload == "group"
+            self._moved_bytes[key] = _block_bytes(own, component, settings) if is_by_block else _layer_bytes(own)
         return self._moved_bytes[key]
 
     def _live_bytes_of(self, profile: Profile) -> LiveBytes:
@@ -174,6 +205,20 @@ def _growth(stage: StageMemory, live_bytes: Mapping[str, int]) -> float:
     """What a stage needs for each live byte of the component that runs at its peak."""
     live = live_bytes.get(stage.component, 0)
     return (stage.activation_bytes + stage.workspace_bytes) / live if live else 1.0
+
+
+def _block_bytes(own: ComponentWeights, component: Component, settings: RunSettings) -> int:
+    """What lies outside of blocks, and the largest of them; two with a stream."""
+    sizes = dict(Groups(component, own, settings, ()).totals)
+    outside = sizes.pop("", 0)
+    return outside + sum(sorted(sizes.values())[-(2 if settings.use_stream else 1) :])
+
+
+def _layer_bytes(own: ComponentWeights) -> int:
+    """What belongs to no layer, and the largest layer; a large embedding comes first, before there are many tensors."""
+    layers = [one for one in own.modules if "Embedding" not in one.class_name]
+    outside = sum(one.stored_bytes for one in layers if not one.path)
+    return outside + max((one.stored_bytes for one in layers if one.path), default=0)
 
 
 def _embedding_bytes(own: ComponentWeights) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterator, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -11,7 +11,7 @@ from diffprof.advice.alternatives import Alternative, Plan
 from diffprof.advice.assumptions import assumptions_of
 from diffprof.advice.code import program
 from diffprof.advice.commands import command_line
-from diffprof.advice.estimated_memory import SimilarMemory
+from diffprof.advice.estimated_memory import SimilarMemory, kind_of
 from diffprof.advice.fit import memory_assumptions
 from diffprof.advice.outcome import Outcome, fitting_outcome, outcome_of
 from diffprof.advice.sizes import memory_option
@@ -89,7 +89,9 @@ class Evaluator:
         accelerator: Accelerator,
         ram_bytes: int | None,
         usd_per_hour: float | None,
+        is_thorough: bool = False,
     ) -> None:
+        """With `is_thorough`, options are not left out because others of their kind were found to need more memory."""
         self.source = source
         self.accelerator = accelerator
         self.ram_bytes = ram_bytes
@@ -100,7 +102,7 @@ class Evaluator:
         self._jobs: dict[tuple[int, Hashable], Job] = {}
         self._evaluated: dict[int, tuple[Plan, Evaluated | None]] = {}
         """By the identity of the plan, which is kept so that it stays its own."""
-        self._similar: dict[int, Job] = {}
+        self._latest_jobs: dict[int, Job] = {}
         """By profile, the last job of it."""
         self._times: dict[tuple[int, Hashable], PredictedTime] = {}
         self._outcomes: dict[tuple[int, Hashable], Outcome | None] = {}
@@ -108,6 +110,7 @@ class Evaluator:
         self._similar_memory: dict[str, SimilarMemory] = {}
         """By how attention is computed."""
         self._requested = settings
+        self._is_thorough = is_thorough
 
     def evaluate(self, plan: Plan) -> Evaluated | None:
         """The memory and time of the plan; None if the pipeline does not support it."""
@@ -149,7 +152,25 @@ class Evaluator:
         outcome = self._fitting_outcome(profile, one.settings) if one.fits else self._outcome(profile, one.settings)
         if outcome is None:
             return replace(one, outcome=replace(one.outcome, fits=False))
+        if not self._is_thorough:
+            self._similar(one.settings).learn(profile, one.settings, outcome.stages)
         return replace(one, profile=profile, time=self._time(profile, one.settings), outcome=outcome, is_exact=True)
+
+    def exact_ones(self, tried: Iterable[Evaluated], shown: Collection[Evaluated]) -> list[Evaluated]:
+        """All that were tried, with less estimates among the shown ones; what cannot be counted is left out.
+
+        Of each kind only one is simulated: that is enough to estimate the others better.
+        """
+        kinds = {id(one) if self._is_thorough else kind_of(one.profile, one.settings): one for one in shown}
+        chosen = {id(one) for one in kinds.values()}
+        exact = [self.exact(one) if id(one) in chosen else one for one in tried]
+        return [self._estimate_again(one) for one in exact if one is not None]
+
+    def _estimate_again(self, one: Evaluated) -> Evaluated:
+        if one.is_exact or one.outcome.fits is False:
+            return one
+        outcome = self._estimate(one.profile, one.settings)
+        return one if outcome is one.outcome else replace(one, outcome=outcome)
 
     def _evaluations(self) -> Iterator[Evaluated]:
         return (one for _, one in self._evaluated.values() if one is not None)
@@ -201,14 +222,18 @@ class Evaluator:
 
     def _estimate(self, profile: Profile, settings: RunSettings) -> Outcome:
         """The memory as far as it is known from that of the request with all weights on the device."""
+        return self._similar(settings).estimate(profile, settings, self.ram_bytes)
+
+    def _similar(self, settings: RunSettings) -> SimilarMemory:
         if settings.attention not in self._similar_memory:
             plain = replace(
                 self._requested, attention=settings.attention, offload="none", quantize={}, layerwise={},
                 drop_text_encoders=False, devices=1,
             )  # fmt: skip
             stages = self._outcome(self.source.profile, plain).stages
-            self._similar_memory[settings.attention] = SimilarMemory(self.source.profile, stages, self.device)
-        return self._similar_memory[settings.attention].estimate(profile, settings, self.ram_bytes)
+            similar = SimilarMemory(self.source.profile, stages, self.device, is_low=self._is_thorough)
+            self._similar_memory[settings.attention] = similar
+        return self._similar_memory[settings.attention]
 
     def _without_tiles(self, plan: Plan) -> Profile | None:
         """The profile of a plan with tiles and fewer or cheaper steps, without the tiles; None for other plans.
@@ -268,8 +293,8 @@ class Evaluator:
         alike = replace(settings, offload="none", compiled=False, drop_text_encoders=False, skip_rate=0.0)
         key = (id(profile), alike.key)
         if key not in self._jobs:
-            similar = self._similar.get(id(profile)) or self._similar.get(id(self.source.profile))
-            self._jobs[key] = self._similar[id(profile)] = job_of(profile, alike, similar)
+            similar = self._latest_jobs.get(id(profile)) or self._latest_jobs.get(id(self.source.profile))
+            self._jobs[key] = self._latest_jobs[id(profile)] = job_of(profile, alike, similar)
         return self._jobs[key]
 
     def _outcome(self, profile: Profile, settings: RunSettings) -> Outcome:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 from diffprof.prediction.allocator import MIB
 from diffprof.prediction.workspace import element_bytes
@@ -24,9 +24,8 @@ LAYERWISE_SKIPPED = re.compile(r"pos_embed|patch_embed|norm|^proj_in$|^proj_out$
 """Modules that diffusers does not cast: its ``DEFAULT_SKIP_MODULES_PATTERN``."""
 
 
-@dataclass(frozen=True)
-class ModuleWeights:
-    """The weights of one module, without its children."""
+class ModuleWeights(NamedTuple):
+    """The weights of one module, without its children; there are thousands, and tuples are made quickest."""
 
     path: str
     class_name: str
@@ -89,41 +88,51 @@ def component_weights(component: Component, settings: RunSettings) -> ComponentW
 def _component_weights(component: Component, settings: RunSettings) -> ComponentWeights:
     elements = component.parameters + component.buffers
     each = component.weight_bytes / elements if elements else 0.0
-    computed = element_bytes(compute_dtype(component))
     modules = [
-        _module_weights(module, component, (each, computed), settings)
+        ModuleWeights(module.path, module.class_name, round(module.parameters * each), 0)
         for module in component.modules
         if module.parameters
     ]
     # Buffers are not recorded by module; a component without modules is one block.
     rest = component.weight_bytes - round(each * sum(module.parameters for module in component.modules))
+    scheme = settings.quantize.get(component.slot)
+    computed = element_bytes(compute_dtype(component))
+    numbers = [module.parameters for module in component.modules if module.parameters]
+    if scheme is not None:
+        leaves_t5 = scheme.startswith(LEAVE_T5) and "T5" in component.class_name
+        modules = [
+            _quantized(module, number, scheme, computed, leaves_t5) if module.class_name == "Linear" else module
+            for module, number in zip(modules, numbers, strict=True)
+        ]
+    elif component.slot in settings.layerwise:
+        modules = [
+            _cast(module, number, computed) if _is_cast(module) else module
+            for module, number in zip(modules, numbers, strict=True)
+        ]
     if rest > 0:
         modules.append(ModuleWeights("", component.class_name, rest, 0))
     return ComponentWeights(component.slot, tuple(modules))
 
 
-def _module_weights(
-    module: Module, component: Component, sizes: tuple[float, int], settings: RunSettings
-) -> ModuleWeights:
-    """The weights of a module; `sizes` are the bytes of an element as stored and as computed with."""
-    stored = round(module.parameters * sizes[0])
-    computed = module.parameters * sizes[1]
-    scheme = settings.quantize.get(component.slot)
-    if scheme is not None and module.class_name == "Linear":
-        packed = QUANTIZATIONS[scheme]
-        # Transformers packs none of these layers of T5; bitsandbytes has them in float32.
-        if scheme.startswith(LEAVE_T5) and "T5" in component.class_name and module.path.endswith(".wo"):
-            kept = 4 * module.parameters if is_quantized_on_device(scheme) else stored
-            return ModuleWeights(module.path, module.class_name, kept, 0)
-        stored = min(stored, round(module.parameters * packed.bits / 8))
-        unpacked = computed if packed.is_unpacked else 0
-        return ModuleWeights(module.path, module.class_name, stored, unpacked, packed.output_copies)
-    if component.slot in settings.layerwise and _is_cast(module):
-        return ModuleWeights(module.path, module.class_name, min(stored, module.parameters), computed)
-    return ModuleWeights(module.path, module.class_name, stored, 0)
+def _quantized(module: ModuleWeights, parameters: int, scheme: str, computed: int, leaves_t5: bool) -> ModuleWeights:
+    """The weights of a linear layer in a packed form, whose elements are computed with in so many bytes."""
+    path, class_name, stored, *_ = module
+    # Transformers packs none of these layers of T5; bitsandbytes has them in float32.
+    if leaves_t5 and path.endswith(".wo"):
+        return ModuleWeights(path, class_name, 4 * parameters if is_quantized_on_device(scheme) else stored, 0)
+    packed = QUANTIZATIONS[scheme]
+    stored = min(stored, round(parameters * packed.bits / 8))
+    unpacked = computed * parameters if packed.is_unpacked else 0
+    return ModuleWeights(path, class_name, stored, unpacked, packed.output_copies)
 
 
-def _is_cast(module: Module) -> bool:
+def _cast(module: ModuleWeights, parameters: int, computed: int) -> ModuleWeights:
+    """The weights of a layer that are stored in a byte each, and cast while it runs."""
+    path, class_name, stored, *_ = module
+    return ModuleWeights(path, class_name, min(stored, parameters), computed * parameters)
+
+
+def _is_cast(module: ModuleWeights) -> bool:
     return module.class_name in LAYERWISE_CLASSES and not LAYERWISE_SKIPPED.search(module.path)
 
 
