@@ -117,8 +117,8 @@ def test_attention_that_is_not_fused_keeps_its_scores() -> None:
         return next(stage.allocated_bytes for stage in stages if stage.stage == "denoise")
 
     scores = 2 * 8 * 4096 * 4096  # batch, heads, queries, keys
-    # Numbers and their softmax in float32, and a mark.
-    assert denoise("math") - denoise("sdpa") == pytest.approx(9 * scores, rel=0.2)
+    # Numbers and their softmax in float16, as `set_default_attn_processor` has them.
+    assert denoise("math") - denoise("sdpa") == pytest.approx(4 * scores, rel=0.2)
 
 
 def test_decoding_of_qwen_image_grows_by_the_published_bytes_for_each_pixel() -> None:

@@ -50,13 +50,13 @@ class KnownCalls:
             self._events = {key: events for key, events in earlier._events.items() if key[0] in same}
             self._effects = {key: effect for key, effect in earlier._effects.items() if key[0] in same}
 
-    def events(self, cost: Cost, device: DeviceMemory, has_scores: bool, share: int) -> CallEvents:
+    def events(self, cost: Cost, device: DeviceMemory, attention: str, share: int) -> CallEvents:
         """The events of a call on a device."""
-        kind = (device.architecture in WITHOUT_TF32, device.maker == "NVIDIA", has_scores, share)
+        kind = (device.architecture in WITHOUT_TF32, device.maker == "NVIDIA", attention, share)
         key = (id(cost), kind)
         if key not in self._events:
             self._costs[id(cost)] = cost
-            self._events[key] = call_events(cost, device, has_scores, share)
+            self._events[key] = call_events(cost, device, attention, share)
         return self._events[key]
 
     def groups(self, component: Component, weights: ComponentWeights, settings: RunSettings, cost: Cost) -> Groups:
