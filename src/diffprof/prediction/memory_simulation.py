@@ -9,11 +9,12 @@ from functools import lru_cache
 from diffprof.errors import FileFormatError
 from diffprof.prediction.allocator import CachingAllocator, Occupied
 from diffprof.prediction.call_memory import CallPeak, CallSimulation
+from diffprof.prediction.cast_weights import grown
 from diffprof.prediction.device_memory import DeviceMemory
 from diffprof.prediction.event_player import Event, EventPlayer, event_parts
 from diffprof.prediction.known_calls import KnownCalls
 from diffprof.prediction.stages import stages_of_calls
-from diffprof.prediction.timeline import PIPELINE, pipeline_call
+from diffprof.prediction.timeline import PIPELINE
 from diffprof.prediction.weights import ComponentWeights, component_weights, is_quantized_on_device
 from diffprof.record.allocations import ALLOCATE, CALL, RELEASE
 from diffprof.record.fit import DECODE, DENOISE, ENCODE, LOAD, StageMemory
@@ -99,13 +100,17 @@ class MemorySimulation:
         self.last_call = {call.component: number for number, call in enumerate(profile.calls)}
 
     def run(self) -> None:
+        is_resident = self.settings.offload == "none"
+        own_code = self.known.own_code(self.profile, is_resident)
+        if not is_resident:
+            self.weights |= {slot: grown(self.weights[slot]) for slot in own_code.cast}
         self._load()
         self.reserved[LOAD] = self.allocator.most_reserved
         self.allocator.empty_cache()
         stages = stages_of_calls(self.profile)
         # Allocations before the first call belong to its stage.
         self._begin(stages[0] if stages else DECODE)
-        _OwnCode(self, stages).play_all(event_parts(pipeline_call(self.profile).cost))
+        _OwnCode(self, stages).play_all(event_parts(own_code.cost))
         self._begin("")
 
     @property
