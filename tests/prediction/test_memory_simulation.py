@@ -121,6 +121,15 @@ def test_attention_that_is_not_fused_keeps_its_scores() -> None:
     assert denoise("math") - denoise("sdpa") == pytest.approx(4 * scores, rel=0.2)
 
 
+def test_sequential_offload_leaves_buffers_on_the_device() -> None:
+    profile = counted("sd3-medium", "float16", height=512, width=512)
+    transformer = profile.components["transformer"]
+    positions = transformer.buffers / (transformer.buffers + transformer.parameters) * transformer.weight_bytes
+    stages = {stage.stage: stage for stage in predict_memory(profile, RunSettings(offload="sequential"), HOPPER)}
+    assert stages["decode"].weights["transformer"] == pytest.approx(positions, abs=1000)
+    assert stages["load"].allocated_bytes >= stages["decode"].weights["transformer"]
+
+
 def test_decoding_of_qwen_image_grows_by_the_published_bytes_for_each_pixel() -> None:
     stages = {
         side: next(

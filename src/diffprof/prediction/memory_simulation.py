@@ -15,7 +15,12 @@ from diffprof.prediction.event_player import Event, EventPlayer, event_parts
 from diffprof.prediction.known_calls import KnownCalls
 from diffprof.prediction.stages import stages_of_calls
 from diffprof.prediction.timeline import PIPELINE
-from diffprof.prediction.weights import ComponentWeights, component_weights, is_quantized_on_device
+from diffprof.prediction.weights import (
+    ComponentWeights,
+    component_weights,
+    is_quantized_on_device,
+    without_buffers,
+)
 from diffprof.record.allocations import ALLOCATE, CALL, RELEASE
 from diffprof.record.fit import DECODE, DENOISE, ENCODE, LOAD, StageMemory
 from diffprof.record.profile import Call, Cost, Profile
@@ -158,12 +163,23 @@ class MemorySimulation:
             is_quantized_there = is_quantized_on_device(self.settings.quantize.get(slot))
             if self.settings.offload == "none" or slot in self.stay or is_quantized_there:
                 self._bring(slot)
+        if self.settings.offload == "sequential":
+            self._place_buffers()
         # The workspace of cuBLAS is allocated once.
         self.allocator.allocate(self.device.matrix_workspace_bytes)
         self.note("")
         for slot in list(self.on_device) if self.settings.offload != "none" else ():
             if slot not in self.stay:
                 self._take_away(slot)
+
+    def _place_buffers(self) -> None:
+        """Place the buffers that sequential offload leaves on the device."""
+        for slot, part in self.profile.components.items():
+            if slot not in self.on_device and self.weights[slot].modules:
+                self.weights[slot], size = without_buffers(part, self.weights[slot])
+                if size:
+                    self.allocator.allocate(size)
+                    self.resident[slot] = size
 
     def _load_what_stays(self) -> bool:
         """Load all weights at once if they never leave the device, from a cached state of the allocator."""

@@ -117,6 +117,18 @@ def _is_cast(module: Module) -> bool:
     return module.class_name in LAYERWISE_CLASSES and not LAYERWISE_SKIPPED.search(module.path)
 
 
+def without_buffers(component: Component, weights: ComponentWeights) -> tuple[ComponentWeights, int]:
+    """The weights without buffers, and the bytes of these: sequential offload leaves buffers on the device.
+
+    It moves those of models with parameters outside of any layer, as `offload_buffers` of diffusers says.
+    """
+    has_own = any(module.parameters and not module.path for module in component.modules)
+    if has_own or not component.buffers or not component.modules:
+        return weights, 0
+    *modules, buffers = weights.modules
+    return ComponentWeights(weights.slot, tuple(modules)), buffers.stored_bytes
+
+
 def is_quantized_on_device(scheme: str | None) -> bool:
     """Whether weights are quantized on the device, as bitsandbytes does."""
     return scheme is not None and scheme.startswith("bitsandbytes:")
