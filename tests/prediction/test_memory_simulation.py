@@ -123,10 +123,9 @@ def test_attention_that_is_not_fused_keeps_its_scores() -> None:
 
 def test_sequential_offload_leaves_buffers_on_the_device() -> None:
     profile = counted("sd3-medium", "float16", height=512, width=512)
-    transformer = profile.components["transformer"]
-    positions = transformer.buffers / (transformer.buffers + transformer.parameters) * transformer.weight_bytes
+    positions = 2 * profile.components["transformer"].buffers
     stages = {stage.stage: stage for stage in predict_memory(profile, RunSettings(offload="sequential"), HOPPER)}
-    assert stages["decode"].weights["transformer"] == pytest.approx(positions, abs=1000)
+    assert stages["decode"].weights["transformer"] == positions
     assert stages["load"].allocated_bytes >= stages["decode"].weights["transformer"]
 
 

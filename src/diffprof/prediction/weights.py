@@ -78,7 +78,8 @@ def component_weights(component: Component, settings: RunSettings) -> ComponentW
 
 def _component_weights(component: Component, settings: RunSettings) -> ComponentWeights:
     elements = component.parameters + component.buffers
-    each = component.weight_bytes / elements if elements else 0.0
+    total = component.weight_bytes - _saved_by_cast(component)
+    each = total / elements if elements else 0.0
     computed = element_bytes(compute_dtype(component))
     modules = [
         _module_weights(module, component, (each, computed), settings)
@@ -86,10 +87,24 @@ def _component_weights(component: Component, settings: RunSettings) -> Component
         if module.parameters
     ]
     # Buffers are not recorded by module; a component without modules is one block.
-    rest = component.weight_bytes - round(each * sum(module.parameters for module in component.modules))
+    rest = total - round(each * sum(module.parameters for module in component.modules))
     if rest > 0:
         modules.append(ModuleWeights("", component.class_name, rest, 0))
     return ComponentWeights(component.slot, tuple(modules))
+
+
+def _saved_by_cast(component: Component) -> int:
+    """The bytes by which buffers are smaller than they were created: diffusers loads them in the dtype of the weights.
+
+    Positions, say, are computed in float32 or float64.
+    """
+    own = element_bytes(compute_dtype(component))
+    for dtype, size in component.weight_bytes_by_dtype.items():
+        if dtype in COMPUTED_IN or dtype == "float64":
+            wide = element_bytes(dtype)
+            if wide > own and size == component.buffers * wide:
+                return component.buffers * (wide - own)
+    return 0
 
 
 def _module_weights(
