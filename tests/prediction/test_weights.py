@@ -23,6 +23,13 @@ def test_packed_weights_take_what_the_dry_run_counts(kind: str, plain: Profile) 
     assert predicted.total_bytes == pytest.approx(counted.components["transformer"].weight_bytes, rel=0.01)
 
 
+def test_buffers_are_loaded_in_the_dtype_of_the_weights() -> None:
+    transformer = diffprof.profile("sd3-medium", dtype="float16", num_inference_steps=1).components["transformer"]
+    assert transformer.weight_bytes_by_dtype["float32"] == 4 * transformer.buffers
+    found = component_weights(transformer, RunSettings())
+    assert found.total_bytes == 2 * (transformer.parameters + transformer.buffers)
+
+
 def test_every_quantization_that_can_be_named_has_memory_and_time() -> None:
     assert {f"{library}:{kind}" for library, kinds in KINDS.items() for kind in kinds} == set(QUANTIZATIONS)
     for quantization in QUANTIZATIONS.values():

@@ -11,6 +11,7 @@ from diffprof.prediction.allocator import OutOfDeviceMemory
 from diffprof.prediction.event_player import Event, EventPlayer
 from diffprof.prediction.residency import Groups
 from diffprof.prediction.weights import ComponentWeights
+from diffprof.prediction.workspace import attention_way
 from diffprof.record.allocations import ALLOCATE, RELEASE
 from diffprof.record.profile import Call
 
@@ -68,7 +69,8 @@ class CallSimulation(EventPlayer):
         self.needed: tuple[str, ...] | None = None
         """The groups that the running module needs."""
         self.share = settings.devices if component.role == "denoiser" else 1
-        self.events = around.known.events(call.cost, around.device, settings.attention == "math", self.share)
+        attention = attention_way(settings.attention, component.class_name)
+        self.events = around.known.events(call.cost, around.device, attention, self.share)
         self.peak = CallPeak()
         self.is_plain = self.groups is None and not self.beside
         """Whether the running module makes no difference."""

@@ -14,10 +14,12 @@ from typing import Any
 from diffprof.prediction.allocator import CachingAllocator
 from diffprof.prediction.call_events import CallEvents, call_events
 from diffprof.prediction.call_memory import CallPeak, CallSimulation
+from diffprof.prediction.cast_weights import OwnCode, own_code
 from diffprof.prediction.device_memory import WITHOUT_TF32, DeviceMemory
 from diffprof.prediction.residency import Groups
+from diffprof.prediction.timeline import pipeline_call
 from diffprof.prediction.weights import ComponentWeights
-from diffprof.record.profile import Component, Cost
+from diffprof.record.profile import Component, Cost, Profile
 from diffprof.record.run_settings import RunSettings
 
 
@@ -44,20 +46,29 @@ class KnownCalls:
         self._groups: dict[tuple[Any, ...], Groups] = {}
         self._groups_by_way: dict[tuple[int, Any], Groups] = {}
         """The latest groups of each component and kind of offload."""
+        self._own_codes: dict[tuple[int, bool], tuple[Cost, OwnCode]] = {}
         if earlier is not None:
             same = {id(cost) for cost in costs}
             self._costs = {own: cost for own, cost in earlier._costs.items() if own in same}
             self._events = {key: events for key, events in earlier._events.items() if key[0] in same}
             self._effects = {key: effect for key, effect in earlier._effects.items() if key[0] in same}
 
-    def events(self, cost: Cost, device: DeviceMemory, has_scores: bool, share: int) -> CallEvents:
+    def events(self, cost: Cost, device: DeviceMemory, attention: str, share: int) -> CallEvents:
         """The events of a call on a device."""
-        kind = (device.architecture in WITHOUT_TF32, device.maker == "NVIDIA", has_scores, share)
+        kind = (device.architecture in WITHOUT_TF32, device.maker == "NVIDIA", attention, share)
         key = (id(cost), kind)
         if key not in self._events:
             self._costs[id(cost)] = cost
-            self._events[key] = call_events(cost, device, has_scores, share)
+            self._events[key] = call_events(cost, device, attention, share)
         return self._events[key]
+
+    def own_code(self, profile: Profile, is_resident: bool) -> OwnCode:
+        """The pipeline's own code, where the weights stay on the device or not."""
+        cost = pipeline_call(profile).cost
+        key = (id(cost), is_resident)
+        if key not in self._own_codes:
+            self._own_codes[key] = (cost, own_code(profile, is_resident))
+        return self._own_codes[key][1]
 
     def groups(self, component: Component, weights: ComponentWeights, settings: RunSettings, cost: Cost) -> Groups:
         """The groups in which the weights of a component are moved during a call."""

@@ -9,12 +9,18 @@ from functools import lru_cache
 from diffprof.errors import FileFormatError
 from diffprof.prediction.allocator import CachingAllocator, Occupied
 from diffprof.prediction.call_memory import CallPeak, CallSimulation
+from diffprof.prediction.cast_weights import grown
 from diffprof.prediction.device_memory import DeviceMemory
-from diffprof.prediction.event_player import Event, EventPlayer, event_parts
+from diffprof.prediction.event_player import Event, EventPlayer
 from diffprof.prediction.known_calls import KnownCalls
 from diffprof.prediction.stages import stages_of_calls
-from diffprof.prediction.timeline import PIPELINE, pipeline_call
-from diffprof.prediction.weights import ComponentWeights, component_weights, is_quantized_on_device
+from diffprof.prediction.timeline import PIPELINE
+from diffprof.prediction.weights import (
+    ComponentWeights,
+    component_weights,
+    is_quantized_on_device,
+    without_buffers,
+)
 from diffprof.record.allocations import ALLOCATE, CALL, RELEASE
 from diffprof.record.fit import DECODE, DENOISE, ENCODE, LOAD, StageMemory
 from diffprof.record.profile import Call, Cost, Profile
@@ -103,13 +109,17 @@ class MemorySimulation:
         self.last_call = {call.component: number for number, call in enumerate(profile.calls)}
 
     def run(self) -> None:
+        is_resident = self.settings.offload == "none"
+        own_code = self.known.own_code(self.profile, is_resident)
+        if not is_resident:
+            self.weights |= {slot: grown(self.weights[slot]) for slot in own_code.cast}
         self._load()
         self.reserved[LOAD] = self.allocator.most_reserved
         self.allocator.empty_cache()
         stages = stages_of_calls(self.profile)
         # Allocations before the first call belong to its stage.
         self._begin(stages[0] if stages else DECODE)
-        _OwnCode(self, stages).play_all(event_parts(pipeline_call(self.profile).cost))
+        _OwnCode(self, stages).play_all(own_code.parts)
         self._begin("")
 
     @property
@@ -157,12 +167,23 @@ class MemorySimulation:
             is_quantized_there = is_quantized_on_device(self.settings.quantize.get(slot))
             if self.settings.offload == "none" or slot in self.stay or is_quantized_there:
                 self._bring(slot)
+        if self.settings.offload == "sequential":
+            self._place_buffers()
         # The workspace of cuBLAS is allocated once.
         self.allocator.allocate(self.device.matrix_workspace_bytes)
         self.note("")
         for slot in list(self.on_device) if self.settings.offload != "none" else ():
             if slot not in self.stay:
                 self._take_away(slot)
+
+    def _place_buffers(self) -> None:
+        """Place the buffers that sequential offload leaves on the device."""
+        for slot, part in self.profile.components.items():
+            if slot not in self.on_device and self.weights[slot].modules:
+                self.weights[slot], size = without_buffers(part, self.weights[slot])
+                if size:
+                    self.allocator.allocate(size)
+                    self.resident[slot] = size
 
     def _load_what_stays(self) -> bool:
         """Load all weights at once if they never leave the device, from a cached state of the allocator."""

@@ -87,14 +87,15 @@ def component_weights(component: Component, settings: RunSettings) -> ComponentW
 
 def _component_weights(component: Component, settings: RunSettings) -> ComponentWeights:
     elements = component.parameters + component.buffers
-    each = component.weight_bytes / elements if elements else 0.0
+    total = component.weight_bytes - _saved_by_cast(component)
+    each = total / elements if elements else 0.0
     modules = [
         ModuleWeights(module.path, module.class_name, round(module.parameters * each), 0)
         for module in component.modules
         if module.parameters
     ]
     # Buffers are not recorded by module; a component without modules is one block.
-    rest = component.weight_bytes - round(each * sum(module.parameters for module in component.modules))
+    rest = total - round(each * sum(module.parameters for module in component.modules))
     scheme = settings.quantize.get(component.slot)
     computed = element_bytes(compute_dtype(component))
     numbers = [module.parameters for module in component.modules if module.parameters]
@@ -126,6 +127,20 @@ def _quantized(module: ModuleWeights, parameters: int, scheme: str, computed: in
     return ModuleWeights(path, class_name, stored, unpacked, packed.output_copies)
 
 
+def _saved_by_cast(component: Component) -> int:
+    """The bytes by which buffers are smaller than they were created: diffusers loads them in the dtype of the weights.
+
+    Positions, say, are computed in float32 or float64.
+    """
+    own = element_bytes(compute_dtype(component))
+    for dtype, size in component.weight_bytes_by_dtype.items():
+        if dtype in COMPUTED_IN or dtype == "float64":
+            wide = element_bytes(dtype)
+            if wide > own and size == component.buffers * wide:
+                return component.buffers * (wide - own)
+    return 0
+
+
 def _cast(module: ModuleWeights, parameters: int, computed: int) -> ModuleWeights:
     """The weights of a layer that are stored in a byte each, and cast while it runs."""
     path, class_name, stored, *_ = module
@@ -134,6 +149,18 @@ def _cast(module: ModuleWeights, parameters: int, computed: int) -> ModuleWeight
 
 def _is_cast(module: ModuleWeights) -> bool:
     return module.class_name in LAYERWISE_CLASSES and not LAYERWISE_SKIPPED.search(module.path)
+
+
+def without_buffers(component: Component, weights: ComponentWeights) -> tuple[ComponentWeights, int]:
+    """The weights without buffers, and the bytes of these: sequential offload leaves buffers on the device.
+
+    It moves those of models with parameters outside of any layer, as `offload_buffers` of diffusers says.
+    """
+    has_own = any(module.parameters and not module.path for module in component.modules)
+    if has_own or not component.buffers or not component.modules:
+        return weights, 0
+    *modules, buffers = weights.modules
+    return ComponentWeights(weights.slot, tuple(modules)), buffers.stored_bytes
 
 
 def is_quantized_on_device(scheme: str | None) -> bool:

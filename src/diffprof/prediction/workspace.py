@@ -65,14 +65,34 @@ def _is_depthwise(source: tuple[int, ...], weight: tuple[int, ...]) -> bool:
     return len(source) == len(weight) and weight[1] == 1 and source[1] > 1
 
 
-def score_bytes(operation: Operation) -> int:
+FUSED, MATH, PLAIN = "fused", "math", "plain"
+"""Attention in a fused kernel, in PyTorch's own operations, and in those of diffusers' `AttnProcessor`."""
+
+PLAIN_CLASSES = (
+    *("UNet2DConditionModel", "UNet3DConditionModel", "UNetMotionModel", "UNetSpatioTemporalConditionModel"),
+    *("Kandinsky3UNet", "ControlNetModel", "ControlNetUnionModel", "PixArtTransformer2DModel", "PriorTransformer"),
+    *("AutoencoderKL", "AutoencoderKLFlux2", "AutoencoderKLTemporalDecoder"),
+)
+"""Models that have `AttnProcessor` to run without a fused kernel: `set_default_attn_processor` sets it."""
+
+
+def attention_way(attention: str, class_name: str) -> str:
+    """How a component computes attention; `attention` is the setting of the run."""
+    if attention == "sdpa":
+        return FUSED
+    return PLAIN if class_name in PLAIN_CLASSES else MATH
+
+
+def score_bytes(operation: Operation, way: str = MATH) -> int:
     """What attention takes where no fused kernel runs: the scores of all queries with all keys, and their softmax.
 
-    PyTorch adds them up in float32 at least, and keeps a mark for each that says whether it is masked altogether.
+    PyTorch adds them up in float32 at least, and keeps a mark for each that says whether it is masked altogether;
+    `AttnProcessor` stays in the dtype.
     """
     query, key = operation.shapes.inputs[0], operation.shapes.inputs[1]
     scores = prod(query[:-1]) * key[-2]
-    return scores * (2 * max(4, element_bytes(operation.dtype)) + 1)
+    size = element_bytes(operation.dtype)
+    return scores * 2 * size if way == PLAIN else scores * (2 * max(4, size) + 1)
 
 
 def fused_attention_bytes(operation: Operation) -> int:

@@ -130,7 +130,7 @@ class Filling {
     for (const [slot, className, role, dtype, parameters, buffers, weightBytes, byDtype, modules] of parts.components) {
       components.set(slot, {
         slot, role, dtype, parameters, buffers, modules, class_name: className, weight_bytes: weightBytes,
-        weight_bytes_by_dtype: byDtype, calls: 0, macs: 0n,
+        weight_bytes_by_dtype: Object.fromEntries(byDtype), calls: 0, macs: 0n,
       });
     }
     const steps = parts.stages.map(() => 0);

@@ -1,6 +1,7 @@
 // The memory of a profile on a device, stage by stage: what diffprof.prediction.memory does in Python.
 
 import { CachingAllocator, OutOfDeviceMemory } from "./allocator.js";
+import { ownCode } from "./cast.js";
 import { product } from "./loads.js";
 
 const MIB = 1024 ** 2;
@@ -48,12 +49,15 @@ class Simulation {
   }
 
   run() {
+    const outside = ownCode(this.profile, this.offload === "none");
+    if (this.offload !== "none") {
+      for (const slot of outside.cast) this.weights[slot] = this.weights[slot].map((size) => 2 * size);
+    }
     this.#load();
     this.reserved.set("load", this.allocator.mostReserved);
     this.allocator.emptyCache();
     const stages = stagesOfCalls(this.profile);
     this.#begin(stages.length ? stages[0] : "decode");
-    const outside = this.profile.costs[this.profile.calls.findLast((call) => call.component === "pipeline").cost];
     const blocks = [];
     const sizes = [];
     let number = 0;
@@ -231,12 +235,26 @@ function attentionBytes(operation, device) {
 /** Bytes of the weights of each module that has some; buffers are not known by module. */
 export function weightSizes(component) {
   const elements = component.parameters + component.buffers;
-  const each = elements ? component.weight_bytes / elements : 0;
+  const total = component.weight_bytes - savedByCast(component);
+  const each = elements ? total / elements : 0;
   const own = component.modules.map(([, , parameters]) => parameters);
   const sizes = own.filter((parameters) => parameters).map((parameters) => roundHalfEven(parameters * each));
-  const rest = component.weight_bytes - roundHalfEven(each * own.reduce((sum, parameters) => sum + parameters, 0));
+  const rest = total - roundHalfEven(each * own.reduce((sum, parameters) => sum + parameters, 0));
   if (rest > 0) sizes.push(rest);
   return sizes;
+}
+
+/** Diffusers loads buffers in the dtype of the weights, which may be smaller than that they were created in. */
+function savedByCast(component) {
+  const sizes = component.weight_bytes_by_dtype ?? {};
+  const computed = ["float32", "bfloat16", "float16"].filter((dtype) => dtype in sizes);
+  const main = computed.reduce((best, dtype) => (best && sizes[best] >= sizes[dtype] ? best : dtype), null);
+  const own = elementBytes(main ?? component.dtype);
+  for (const dtype of ["float32", "float64"]) {
+    const wide = elementBytes(dtype);
+    if (wide > own && sizes[dtype] && sizes[dtype] === component.buffers * wide) return component.buffers * (wide - own);
+  }
+  return 0;
 }
 
 function tensorSizes(size) {
