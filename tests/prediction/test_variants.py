@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from diffprof.errors import RequestError
@@ -18,6 +20,13 @@ def test_packed_weights_are_unpacked_before_each_product() -> None:
     assert product == LINEAR  # computed in its own dtype, from the unpacked copy
     assert (unpacking.sort, unpacking.kind) == (MEMORY, "dequantization")
     assert (unpacking.read_bytes, unpacking.written_bytes, unpacking.elements) == (400, 400, 400)
+
+
+@pytest.mark.parametrize("library", ["torchao", "quanto"])
+def test_weights_of_four_bits_are_unpacked_again_for_every_sixteen_rows(library: str) -> None:
+    many = replace(LINEAR, rows=16 * 300 - 1)
+    (call,) = quantize(workload_of_loads(LINEAR, many), {"unet": f"{library}:int4"}).calls
+    assert [load.elements for load in call.loads if load.kind == "dequantization"] == [400, 400 * 300 // 3]
 
 
 def test_products_of_eight_bits_read_half_of_the_weights() -> None:

@@ -152,11 +152,11 @@ def test_an_intel_gpu_multiplies_in_tf32_where_onednn_may(
 
 
 def test_an_unknown_accelerator_has_no_peak_and_says_so(gpu: Callable[..., None]) -> None:
-    gpu("NVIDIA GeForce RTX 4090 D", 24, 114)
+    gpu("NVIDIA GeForce RTX 5090 D", 32, 170)
     device = device_of(Pipeline("cuda"))
     assert device.peak_flops_per_second == {}
-    assert device.peak_source == "no published peak is known for NVIDIA GeForce RTX 4090 D"
-    assert device.memory_bytes == 24 * GIB
+    assert device.peak_source == "no published peak is known for NVIDIA GeForce RTX 5090 D"
+    assert device.memory_bytes == 32 * GIB
 
 
 def test_metal_has_a_name_and_memory_but_no_published_peak(monkeypatch: pytest.MonkeyPatch) -> None:

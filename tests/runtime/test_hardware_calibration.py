@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import torch
 
 from diffprof.catalogue.accelerators import find_accelerator
 from diffprof.prediction.device import device_of
 from diffprof.runtime import hardware_calibration
-from diffprof.runtime.hardware_calibration import calibrate, short_name
+from diffprof.runtime.hardware_calibration import _attention_numbers, calibrate, short_name
 from diffprof.runtime.machine_timings import MachineTimings
 
 TIMINGS = MachineTimings(
@@ -44,6 +46,19 @@ def test_a_processor_reaches_what_was_timed() -> None:
     assert device.element_rate == pytest.approx(3e9)
     assert device.efficiency.convolution_share == pytest.approx(0.5)
     assert device.efficiency.norm_passes == pytest.approx(2)
+
+
+def test_the_measured_time_of_attention_on_an_accelerator_is_that_of_its_products_and_scores() -> None:
+    for name, attention_rate in (("rtx-4090", 1e14), ("rtx-4090", 1e12), ("t4", 2e13)):
+        timings = replace(TIMINGS, attention_rate=attention_rate, masked_attention_rate=0.8 * attention_rate)
+        entry = find_accelerator(name)
+        rate = 1.5e14
+        efficiency = replace(device_of(entry).efficiency, **_attention_numbers(timings, rate, device_of(entry)))
+        device = replace(device_of(entry), efficiency=efficiency)
+        passes = 1.0 if device.has_flash_attention else efficiency.masked_score_passes
+        scores, products = passes / device.score_rate, 4 * 128 / (rate * efficiency.attention_share)
+        assert 4 * 128 / (products + scores) == pytest.approx(attention_rate)
+        assert efficiency.masked_score_passes > 1
 
 
 @pytest.mark.usefixtures("timed")

@@ -30,6 +30,8 @@ def calculator_device(accelerator: Accelerator) -> dict[str, Any]:
         "bandwidth": device.bandwidth,
         "effective_bandwidth": device.effective_bandwidth,
         "element_rate": device.element_rate,
+        "score_rate": device.score_rate,
+        "has_flash_attention": device.has_flash_attention,
         "cache_bytes": device.cache_bytes,
         "host_link": device.host_link,
         "board_power_watts": device.board_power_watts,
@@ -55,9 +57,9 @@ def _rates(device: DeviceModel, dtype: str) -> dict[str, float | bool]:
     return {
         "product": device.product_rate(dtype),
         "convolution": device.product_rate(dtype, True),
+        "attention": kernel_times.attention_rate(device, dtype),
         "fastest": device.fastest_peak(dtype),
         "fastest_convolution": device.fastest_peak(dtype, True),
-        "has_cores": device.uses_matrix_cores(dtype),
         "has_cores_in_convolutions": device.uses_matrix_cores(dtype, True),
     }
 
@@ -79,6 +81,7 @@ def calculator_constants() -> dict[str, Any]:
         "attention_rows": kernel_times.ATTENTION_ROWS,
         "attention_rows_efficient": kernel_times.ATTENTION_ROWS_EFFICIENT,
         "wide_head": kernel_times.WIDE_HEAD,
+        "widest_head": kernel_times.WIDEST_HEAD,
         "product_fixed": kernel_times.PRODUCT_FIXED,
         "reduction_fixed": kernel_times.REDUCTION_FIXED,
         "norm_fixed": kernel_times.NORM_FIXED,

@@ -10,6 +10,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
+from diffprof.catalogue.efficiency_numbers import FORMER_NAMES
 from diffprof.catalogue.efficiency_numbers import NAMES as EFFICIENCY_NAMES
 from diffprof.catalogue.strict_table import StrictTable
 from diffprof.errors import FileFormatError, RequestError
@@ -206,6 +207,8 @@ def _read_maker(table: StrictTable) -> str:
 
 def _read_measured(table: StrictTable) -> dict[str, float]:
     numbers = StrictTable(table.take("measured", dict, {}), f"{table.where}, measured")
+    for name in FORMER_NAMES:
+        numbers.number(name, required=False)
     read = {name: numbers.number(name) for name in EFFICIENCY_NAMES if name in numbers.values}
     numbers.finish("is not a number of the time model")
     return read

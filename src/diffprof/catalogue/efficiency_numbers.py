@@ -16,11 +16,13 @@ class Efficiency:
     convolution_share: float
     """Speed of a convolution, relative to a matrix product of the same size."""
     attention_share: float
-    """Speed of fused attention without a mask, relative to a matrix product of the same size."""
-    masked_attention_share: float
-    """Speed of attention with a mask, relative to that without."""
-    narrow_head_share: float
-    """Speed of attention with a head size of 64, relative to 128."""
+    """Speed of the products in fused attention, relative to a matrix product of the same size."""
+    scores_per_clock: float
+    """Scores of attention per clock that a multiprocessor of 128 lanes scales, exponentiates and sums."""
+    masked_score_passes: float
+    """Time of a score where there is a mask, relative to one without."""
+    wide_head_share: float
+    """Speed of attention with heads above 256, relative to smaller ones."""
     bandwidth_share: float
     """Share of the published bandwidth that elementwise operations achieve."""
     cache_speedup: float
@@ -60,3 +62,6 @@ class Efficiency:
 
 
 NAMES = tuple(part.name for part in fields(Efficiency))
+
+FORMER_NAMES = ("masked_attention_share", "narrow_head_share")
+"""Numbers of calibrations by earlier versions; they are ignored."""

@@ -103,9 +103,35 @@ class DeviceModel:
         """Elements per second of an operation that computes the index of each."""
         if self.is_processor:
             return self.efficiency.elements_per_clock * 1e9
-        lanes = 64 if self.family in NARROW_FAMILIES else 128
-        clock = self._vector_peak / (2 * lanes * self.multiprocessors)
-        return min(max(clock, 1e9), 3e9) * self.multiprocessors * self.efficiency.elements_per_clock
+        return self._clock * self.multiprocessors * self.efficiency.elements_per_clock
+
+    @property
+    def score_rate(self) -> float:
+        """Scores of attention per second that vector lanes scale, exponentiate, sum and round between the products."""
+        return self._clock * self.multiprocessors * self._lanes / MOST_LANES * self.efficiency.scores_per_clock
+
+    @property
+    def has_flash_attention(self) -> bool:
+        """Whether PyTorch's flash attention runs on it; otherwise, a slower kernel does."""
+        return self.family not in WITHOUT_FLASH_ATTENTION
+
+    def attention_share(self, dtype: str) -> float:
+        """Speed of the products in fused attention, relative to a large product.
+
+        Where instructions limit them and not the matrix cores, a chip with slower cores comes closer to its peak.
+        """
+        share, full = self.efficiency.attention_share, FULL_OPERATIONS_PER_CLOCK.get(self.family, 0)
+        own = self.peak(dtype) / (self._clock * self.multiprocessors)
+        is_cut = own < full / 2
+        return min(WHOLE_ATTENTION_SHARE, share * full / own) if is_cut else share
+
+    @property
+    def _lanes(self) -> int:
+        return MOST_LANES // 2 if self.family in NARROW_FAMILIES else MOST_LANES
+
+    @property
+    def _clock(self) -> float:
+        return min(max(self._vector_peak / (2 * self._lanes * self.multiprocessors), 1e9), 3e9)
 
     @property
     def effective_bandwidth(self) -> float:
@@ -118,8 +144,22 @@ HALVED, HALVED_FAMILIES = 2.1, ("ampere-graphics", "ada", "blackwell-graphics")
 AMD_FAMILIES = ("cdna", "rdna")
 WITHOUT_MATRIX_CORES = ("maxwell", "pascal")
 
+WITHOUT_FLASH_ATTENTION = ("maxwell", "pascal", "volta", "turing")
+
+MOST_LANES = 128
+"""Single-precision lanes of a multiprocessor."""
+
 NARROW_FAMILIES = ("pascal", "volta", "turing", "ampere")
-"""Families whose multiprocessors have 64 single-precision lanes instead of 128."""
+"""Families whose multiprocessors have half of them."""
+
+FULL_OPERATIONS_PER_CLOCK = {"hopper": 4096}
+"""Of the matrix cores of a multiprocessor in 16 bits: flash attention uses instructions that reach only a part of it.
+
+The H20 is the chip of the H100 with cores of a quarter of this speed.
+"""
+
+WHOLE_ATTENTION_SHARE = 0.95
+"""Speed of the products in fused attention where the matrix cores limit them."""
 
 MATRIX_DTYPES = ("float16", "bfloat16", "float8", "int8", "float4", "tf32")
 DOUBLE_PRECISION = 32

@@ -45,6 +45,9 @@ ATTENTION_ROWS_EFFICIENT = 64
 WIDE_HEAD = 128
 """With larger heads, a multiprocessor has space for only ATTENTION_ROWS_EFFICIENT queries."""
 
+WIDEST_HEAD = 256
+"""Flash attention's largest head; larger ones are left to the kernel that also takes masks."""
+
 ATTENTION_START, ATTENTION_START_AMD = 64, 512
 """The overhead at the start and end of a block of queries, in keys."""
 
@@ -93,7 +96,7 @@ def fixed_seconds(table: LoadTable, device: DeviceModel) -> Floats:
     return np.where(table.is_view, 0.0, device.efficiency.kernel_seconds * np.where(is_product, product, rest))
 
 
-PRODUCT_FIXED, GEMM_FIXED, REDUCTION_FIXED, NORM_FIXED, MEMORY_FIXED = 2.0, 1.4, 1.9, 1.0, 0.65
+PRODUCT_FIXED, REDUCTION_FIXED, NORM_FIXED, MEMORY_FIXED = 2.0, 1.9, 1.0, 0.65
 """Fixed times relative to a small kernel: reductions are slower, because their threads wait for each other."""
 
 GEMM_FIXED_AMD = 1.0
@@ -102,7 +105,7 @@ GEMM_FIXED_AMD = 1.0
 
 def gemm_fixed(device: DeviceModel) -> float:
     """The fixed time of a matrix product, relative to a small kernel of the device."""
-    return GEMM_FIXED_AMD if device.is_amd else GEMM_FIXED
+    return GEMM_FIXED_AMD if device.is_amd else PRODUCT_FIXED
 
 
 MATRIX_SECONDS_AMD = 4.5e-6
@@ -130,9 +133,8 @@ def _compute_seconds(table: LoadTable, device: DeviceModel, fused_attention: boo
     efficiency = device.efficiency
     rate = np.array([device.product_rate(dtype) for dtype in table.dtypes])[table.dtype]
     rate_in_convolutions = np.array([device.product_rate(dtype, True) for dtype in table.dtypes])[table.dtype]
-    # With an explicit type, because a profile may have no operations.
-    has_cores = np.array([device.uses_matrix_cores(dtype) for dtype in table.dtypes], dtype=bool)[table.dtype]
     with_cores = [device.uses_matrix_cores(dtype, True) for dtype in table.dtypes]
+    # With an explicit type, because a profile may have no operations.
     has_cores_in_convolutions = np.array(with_cores, dtype=bool)[table.dtype]
     seconds = np.zeros(len(table.loads))
     gemm = table.is_gemm
@@ -149,8 +151,11 @@ def _compute_seconds(table: LoadTable, device: DeviceModel, fused_attention: boo
         rate_in_convolutions[conv] * share[conv]
     )
     own = table.is_attention
-    share = np.where(has_cores | device.is_processor, efficiency.attention_share, VECTOR_SHARE)
-    seconds[own] = _attention_operations(table, own, device, fused_attention) / (rate[own] * share[own])
+    if fused_attention:
+        attention = np.array([attention_rate(device, dtype) for dtype in table.dtypes])[table.dtype]
+        seconds[own] = _attention_seconds(table, own, device, attention[own])
+    else:
+        seconds[own] = 2 * table.macs[own] / (rate[own] * UNFUSED_SHARE)
     return seconds
 
 
@@ -183,24 +188,32 @@ def unaligned_shares(device: DeviceModel) -> dict[int, float]:
     return UNALIGNED_SHARES_AMD if device.is_amd else UNALIGNED_SHARES
 
 
-def _attention_operations(table: LoadTable, chosen: Flags, device: DeviceModel, fused: bool) -> Floats:
+def _attention_seconds(table: LoadTable, chosen: Flags, device: DeviceModel, rate: Floats) -> Floats:
+    """The seconds of fused attention: of its products, and of what happens to each score between them."""
     efficiency = device.efficiency
     rows, columns, inner, batch = (
         table.rows[chosen], table.columns[chosen], table.inner[chosen], table.batch[chosen],
     )  # fmt: skip
-    if not fused:
-        return 4 * batch * rows * columns * inner / UNFUSED_SHARE * efficiency.attention_share
     if device.is_processor:
-        return 4 * batch * rows * columns * inner
+        return 4 * batch * rows * columns * inner / rate
     blocks = batch * np.ceil(rows / np.where(inner > WIDE_HEAD, ATTENTION_ROWS_EFFICIENT, ATTENTION_ROWS))
     filled = np.ceil(blocks / device.multiprocessors) * device.multiprocessors / blocks
-    is_long = columns > 2 * ATTENTION_ROWS
+    causal = np.where(table.is_causal[chosen] & (columns > 2 * ATTENTION_ROWS), 0.6, 1.0)
     columns = np.ceil(columns / ATTENTION_ROWS_EFFICIENT) * ATTENTION_ROWS_EFFICIENT + attention_start(device)
-    operations = 4 * batch * np.ceil(rows / 64) * 64 * columns * np.ceil(inner / 32) * 32 * filled
-    narrow = np.where(inner <= 64, efficiency.narrow_head_share, 1.0)
-    masked = np.where(table.is_masked[chosen], efficiency.masked_attention_share, 1.0)
-    causal = np.where(table.is_causal[chosen] & is_long, 0.6, 1.0)
-    return operations * causal / (narrow * masked)
+    scores = batch * np.ceil(rows / 64) * 64 * columns * filled * causal
+    is_wide = inner > WIDEST_HEAD
+    products = 4 * scores * np.ceil(inner / 32) * 32 / (rate * np.where(is_wide, efficiency.wide_head_share, 1.0))
+    is_efficient = ~is_wide & (table.is_masked[chosen] | np.bool_(not device.has_flash_attention))
+    passes = np.where(is_efficient, efficiency.masked_score_passes, 1.0)
+    seconds: Floats = products + scores * passes / device.score_rate
+    return seconds
+
+
+def attention_rate(device: DeviceModel, dtype: str) -> float:
+    """Operations per second of the products in fused attention."""
+    if device.is_processor or device.uses_matrix_cores(dtype):
+        return device.product_rate(dtype) * device.attention_share(dtype)
+    return device.product_rate(dtype) * VECTOR_SHARE
 
 
 def attention_start(device: DeviceModel) -> int:

@@ -180,7 +180,7 @@ FLAGS: dict[str, Callable[[Load], bool]] = {
     "is_reduction": lambda load: load.kind == "reduction",
     "is_softmax": lambda load: load.kind == "softmax",
     "is_scattered": lambda load: load.scattered,
-    "is_masked": lambda load: load.masked or (load.sort == ATTENTION and load.inner > 256),
+    "is_masked": lambda load: load.masked,
     "is_causal": lambda load: load.causal,
     "is_winograd": lambda load: load.taps == 9,
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
+from math import ceil
 
 from diffprof.errors import RequestError
 from diffprof.prediction.workload import GEMM, MEMORY, CallLoads, Load, Loads, Workload
@@ -39,9 +40,18 @@ def _quantized_product(load: Load, scheme: Quantization) -> Load:
     return replace(load, dtype=scheme.computes_in, read_bytes=load.read_bytes - saved)
 
 
+VALUES_PER_INDEX = 3
+"""Weights that a kernel unpacks in the time in which it computes the index of one: two models on an H100."""
+
+
 def _unpacking_load(load: Load, scheme: Quantization) -> Load:
-    moved = round(load.weight_bytes * scheme.passes / 2)
-    return Load(MEMORY, "dequantization", load.dtype, load.count, 0, 1, moved, moved, elements=load.weight_bytes // 2)
+    moved, elements = round(load.weight_bytes * scheme.passes / 2), load.weight_bytes // 2
+    if scheme.rows_at_once:
+        elements = max(elements, elements * ceil(load.rows / scheme.rows_at_once) // VALUES_PER_INDEX)
+    return Load(
+        MEMORY, "dequantization", load.dtype, load.count, 0, 1, moved, moved,
+        elements=elements, scattered=bool(scheme.rows_at_once),
+    )  # fmt: skip
 
 
 def leave_out(workload: Workload, components: Collection[str]) -> Workload:

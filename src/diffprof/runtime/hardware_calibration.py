@@ -18,13 +18,13 @@ from diffprof.counting.profile import profile_pipeline
 from diffprof.errors import RequestError
 from diffprof.pipelines.loading.weights import load_pipeline
 from diffprof.prediction.call_times import call_times
-from diffprof.prediction.device import device_of
+from diffprof.prediction.device import DeviceModel, device_of
 from diffprof.prediction.time import job_of
 from diffprof.prediction.workload import VIEW
 from diffprof.prediction.workspace import element_bytes
 from diffprof.record.request import Request
 from diffprof.runtime.device import processor_name
-from diffprof.runtime.machine_timings import MachineTimings, clock_for, time_machine
+from diffprof.runtime.machine_timings import HEAD_SIZE, MachineTimings, clock_for, time_machine
 
 PROCESSOR_CACHE_BYTES = 8 * 2**20
 MAX_STRIDED_PASSES = 30.0
@@ -144,8 +144,7 @@ def _measured_numbers(timings: MachineTimings, entry: Accelerator, dtype: str) -
         "joules_per_teraflop": SMALLEST,
         "speed": 1.0,
         "convolution_share": timings.convolution_rate / rate,
-        "attention_share": timings.attention_rate / rate,
-        "masked_attention_share": timings.masked_attention_rate / timings.attention_rate,
+        **_attention_numbers(timings, rate, device_of(entry)),
         "bandwidth_share": plain / entry.bandwidth_bytes_per_second,
         "cache_speedup": max(1.0, timings.cached_bytes_per_second / plain),
         "strided_passes": min(MAX_STRIDED_PASSES, plain / timings.strided_bytes_per_second * element_bytes(dtype) / 4),
@@ -154,4 +153,22 @@ def _measured_numbers(timings: MachineTimings, entry: Accelerator, dtype: str) -
         "view_seconds": timings.view_seconds,
         "module_seconds": timings.module_seconds,
         "kernel_seconds": max(SMALLEST, timings.kernel_seconds),
+    }
+
+
+def _attention_numbers(timings: MachineTimings, rate: float, device: DeviceModel) -> dict[str, float]:
+    """The measured time of attention, divided between its products and what happens to its scores."""
+    if device.is_processor:
+        return {"attention_share": timings.attention_rate / rate}
+    operations = 4 * HEAD_SIZE
+    whole, masked = operations / timings.attention_rate, operations / timings.masked_attention_rate
+    is_flash = device.has_flash_attention
+    passes = 1.0 if is_flash else device.efficiency.masked_score_passes
+    # The fitted time of a score is kept, unless it would leave too little for the products.
+    products = max(whole - passes / device.score_rate, whole / 2)
+    score_rate = passes / (whole - products)
+    return {
+        "attention_share": operations / products / rate,
+        "scores_per_clock": device.efficiency.scores_per_clock * score_rate / device.score_rate,
+        "masked_score_passes": max(1.0, 1.0 + (masked - whole) * score_rate) if is_flash else passes,
     }

@@ -21,6 +21,9 @@ SHORTEST_NS = 4_000_000
 
 LARGEST_PRODUCT = {"cpu": 1024}
 LARGE_PRODUCT = 8192
+HEAD_SIZE = 128
+"""Of the attention that is timed on an accelerator."""
+
 BATCH_OF_LAUNCHES = 200
 
 
@@ -173,7 +176,7 @@ def _convolution_rate(timer: Timer, dtype: torch.dtype) -> float:
 
 
 def _attention_rates(timer: Timer, dtype: torch.dtype) -> tuple[float, float]:
-    batch, heads, tokens, width = (1, 8, 512, 64) if timer.device.type == "cpu" else (2, 24, 4096, 128)
+    batch, heads, tokens, width = (1, 8, 512, 64) if timer.device.type == "cpu" else (2, 24, 4096, HEAD_SIZE)
     query, key, value = (timer.tensor(batch, heads, tokens, width, dtype=dtype) for _ in range(3))
     mask = torch.zeros(batch, 1, tokens, tokens, device=timer.device, dtype=dtype)
     operations = 4 * batch * heads * tokens * tokens * width

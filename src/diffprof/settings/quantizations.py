@@ -31,11 +31,14 @@ class Quantization:
     """The source for the time of unpacking."""
     output_copies: float = 0
     """The workspace of a product, in multiples of its output."""
+    rows_at_once: int = 0
+    """Rows of a product for which its kernel unpacks all weights again, unless it is compiled; 0 for once."""
 
 
 _FLUX = "FLUX.1-dev on an H100, with and without: huggingface/blog diffusers-quantization.md"
 _COMPILED = "FLUX.1-dev on an H100, compiled: sayakpaul/diffusers-torchao README.md"
 _HALVES = "as int8, and unpacked from halves of bytes"
+_TINY = f"{_FLUX}; PixArt-Sigma: huggingface/blog quanto-diffusers.md"
 QUANTIZATIONS = {
     # bitsandbytes: blocks of 64 with a scale of 32 bits, which nf4-double packs into 8 bits, 256 of them with another.
     "bitsandbytes:nf4": Quantization(4.5, True, 1, source=_FLUX),
@@ -45,13 +48,13 @@ QUANTIZATIONS = {
     "bitsandbytes:int8": Quantization(8, False, 24, source=_FLUX, output_copies=3),
     "torchao:int8": Quantization(8, True, 4, source=_FLUX),
     "torchao:fp8": Quantization(8, True, 4, source=_FLUX),
-    # Groups of 128 with a scale and a zero point of 16 bits; its kernel reads them as they are.
-    "torchao:int4": Quantization(4.25, False, 6, source=_HALVES),
+    # Groups of 128 with a scale and a zero point of 16 bits. PyTorch's kernel (tinygemm) is made for single tokens.
+    "torchao:int4": Quantization(4.25, False, 6, source=_TINY, rows_at_once=16),
     "torchao:int8-dynamic": Quantization(8, False, 0, "int8", _COMPILED),
     "torchao:fp8-dynamic": Quantization(8, False, 0, "float8", _COMPILED),
     "quanto:int8": Quantization(8, True, 4, source=_FLUX),
     "quanto:fp8": Quantization(8, True, 4, source=_FLUX),
-    "quanto:int4": Quantization(4.25, True, 6, source=_HALVES),
+    "quanto:int4": Quantization(4.25, True, 6, source=_TINY, rows_at_once=16),
     "quanto:int2": Quantization(2.25, True, 6, source=_HALVES),
     **{
         f"gguf:{name}": Quantization(8 * size / elements, True, 4 if name == "Q8_0" else 16, source=_FLUX)

@@ -117,8 +117,7 @@ function computeSeconds(load, device, constants) {
     }
     return tiledOperations(load, device, constants, true) / (rates.convolution * share);
   }
-  const share = rates.has_cores ? device.efficiency.attention_share : constants.vector_share;
-  return attentionOperations(load, device, constants) / (rates.product * share);
+  return attentionSeconds(load, rates.attention, device, constants);
 }
 
 function tiledOperations(load, device, constants, isConvolution) {
@@ -142,18 +141,19 @@ function alignmentShare(columns, inner, device, constants, isConvolution) {
   return device.unaligned_shares[isAligned(4) ? 4 : isAligned(2) ? 2 : 1];
 }
 
-function attentionOperations(load, device, constants) {
+function attentionSeconds(load, rate, device, constants) {
   const { rows, inner, batch } = load;
   const efficiency = device.efficiency;
   const step = constants.attention_rows_efficient;
   const blocks = batch * Math.ceil(rows / (inner > constants.wide_head ? step : constants.attention_rows));
   const filled = (Math.ceil(blocks / device.multiprocessors) * device.multiprocessors) / blocks;
   const columns = Math.ceil(load.columns / step) * step + device.attention_start;
-  const operations = 4 * batch * Math.ceil(rows / 64) * 64 * columns * Math.ceil(inner / 32) * 32 * filled;
-  const narrow = inner <= 64 ? efficiency.narrow_head_share : 1;
-  const masked = load.masked || inner > 256 ? efficiency.masked_attention_share : 1;
   const causal = load.causal && load.columns > 2 * constants.attention_rows ? 0.6 : 1;
-  return (operations * causal) / (narrow * masked);
+  const scores = batch * Math.ceil(rows / 64) * 64 * columns * filled * causal;
+  const isWide = inner > constants.widest_head;
+  const products = (4 * scores * Math.ceil(inner / 32) * 32) / (rate * (isWide ? efficiency.wide_head_share : 1));
+  const isEfficient = !isWide && (load.masked || !device.has_flash_attention);
+  return products + (scores * (isEfficient ? efficiency.masked_score_passes : 1)) / device.score_rate;
 }
 
 function memorySeconds(load, device, constants, compiled) {
