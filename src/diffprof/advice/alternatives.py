@@ -214,8 +214,18 @@ def siblings(profile: Profile, request: Request) -> Iterator[Alternative]:
     others = [head for head in heads() if head.task == own.task and head.path.stem != own.name]
     family = sorted(_lighter([head for head in others if head.family == own.family], own), key=_work)
     newer = _newer([head for head in others if head.family != own.family and head.year >= (own.year or 0)], own)
-    for entry in islice(chain(family[:2], newer), MOST_SIBLINGS):
-        yield Alternative(entry.name, "model", HIGH, rewrite=_for_model(entry, request, profile))
+    found = list(islice(chain(family[:2], newer), MOST_SIBLINGS))
+    for entry in found:
+        if not any(_is_much_smaller(other, entry) for other in found):
+            yield Alternative(entry.name, "model", HIGH, rewrite=_for_model(entry, request, profile))
+
+
+MUCH_LESS = 0.5
+
+
+def _is_much_smaller(one: Entry, other: Entry) -> bool:
+    """Whether a model has fewer parameters than another and at most half of its work, which then is no option."""
+    return one.parameters < other.parameters and _work(one) <= MUCH_LESS * _work(other)
 
 
 def _newer(others: Sequence[Head], own: Entry) -> Iterator[Entry]:

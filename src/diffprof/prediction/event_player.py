@@ -68,6 +68,9 @@ MOST_TURNS = 8
 
 LEAST_SKIPPED = 2
 
+QUICK_SHARE = 4
+"""States are not compared if a repetition has fewer events than this part of the live allocations."""
+
 FIRST_PLAYED, LAST_PLAYED = 2, 1
 """Repetitions that are played at the ends if states do not recur because something piles up.
 
@@ -144,7 +147,8 @@ class EventPlayer(ABC):
 
     def _repeat(self, part: Part) -> None:
         """Play a part; once states recur, skip as many repetitions as possible."""
-        if not self.can_skip or part.times <= LEAST_SKIPPED:
+        is_quick = len(part.events) < len(self.alive) // QUICK_SHARE  # quicker to play than to compare
+        if not self.can_skip or part.times <= LEAST_SKIPPED or (is_quick and not part.adds_up):
             for _ in range(part.times):
                 self._play_once(part)
         elif part.adds_up:
