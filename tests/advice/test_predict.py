@@ -108,3 +108,21 @@ def test_whether_it_fits_is_what_fit_says_and_unknown_for_a_profile_without_allo
     counted = diffprof.profile("shapes", num_inference_steps=1)
     assert diffprof.predict(counted, gpu="t4").accelerators["t4"].fits is True
     assert diffprof.predict(counted, gpu="t4", quantize="nf4").accelerators["t4"].fits is True
+
+
+def test_a_price_may_be_for_any_spelling_of_an_accelerator() -> None:
+    assert diffprof.predict(FILE, gpu="rtx-4090", price={"RTX 4090": 1}).accelerators["rtx-4090"].price_usd is not None
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [("foo", "Unknown accelerator 'foo'"), ("t4", "There is a price for t4, but no prediction; name it with --gpu")],
+)
+def test_a_price_that_would_be_ignored_is_refused(name: str, sentence: str) -> None:
+    with pytest.raises(RequestError, match=sentence):
+        diffprof.predict(FILE, gpu="rtx-4090", price={name: 1})
+
+
+def test_a_dtype_that_an_accelerator_lacks_is_refused_with_those_that_a_model_can_have() -> None:
+    with pytest.raises(RequestError, match="t4 does not compute in bfloat16; use float32 or float16"):
+        diffprof.predict("shapes", gpu="t4", dtype="bfloat16")

@@ -53,6 +53,7 @@ def predict_profile(
     chosen = _choose_accelerators(request, known, calibration)
     for accelerator in chosen:
         _check_dtype(accelerator, request.dtype)
+    request = replace(request, usd_per_hour=_prices(request, known, chosen))
     job = job_of(profile, request.settings)
     check_sharing(profile, job.settings)
     needed = MemoryOnDevices(profile, job.settings) if has_allocations(profile) else None
@@ -95,7 +96,26 @@ def _check_dtype(accelerator: Accelerator, dtype: str | None) -> None:
     peaks = accelerator.peak_flops_per_second
     if dtype is None or dtype in peaks or dtype == "float64":
         return
-    raise RequestError(f"{accelerator.name} does not compute in {dtype}; use one of {', '.join(peaks)}.")
+    usable = [name for name in peaks if name in MODEL_DTYPES]
+    raise RequestError(f"{accelerator.name} does not compute in {dtype}; use {' or '.join(usable)}.")
+
+
+MODEL_DTYPES = ("float32", "float16", "bfloat16")
+"""The dtypes that a model can be loaded in; an accelerator has peaks of others, too."""
+
+
+def _prices(
+    request: PredictionRequest, known: Sequence[Accelerator], chosen: Sequence[Accelerator]
+) -> Mapping[str, float]:
+    """The prices by the short names of accelerators, which may be written as in --gpu."""
+    names = {entry.name for entry in chosen}
+    prices: dict[str, float] = {}
+    for name, price in request.usd_per_hour.items():
+        short = find_accelerator(name, [*chosen, *known]).name if name else ""
+        if short and short not in names:
+            raise RequestError(f"There is a price for {short}, but no prediction; name it with --gpu as well.")
+        prices[short] = price
+    return prices
 
 
 def _time_on(
