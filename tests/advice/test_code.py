@@ -128,7 +128,9 @@ def test_adapters_are_loaded() -> None:
 def test_a_controlnet_is_loaded_on_its_own() -> None:
     profile = diffprof.profile("sd-1.5-controlnet-canny")
     lines = program(profile, Request("sd-1.5-controlnet-canny"), RunSettings())
-    net = 'controlnet = ControlNetModel.from_pretrained("lllyasviel/control_v11p_sd15_canny", torch_dtype=torch.float16)'
+    net = (
+        'controlnet = ControlNetModel.from_pretrained("lllyasviel/control_v11p_sd15_canny", torch_dtype=torch.float16)'
+    )
     assert net in lines
     assert any("stable-diffusion-v1-5" in line and "controlnet=controlnet" in line for line in lines)
 

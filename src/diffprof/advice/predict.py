@@ -109,9 +109,10 @@ def _prices(
 ) -> Mapping[str, float]:
     """The prices by the short names of accelerators, which may be written as in --gpu."""
     names = {entry.name for entry in chosen}
+    among = [*chosen, *(entry for entry in known if entry.name not in names)]
     prices: dict[str, float] = {}
     for name, price in request.usd_per_hour.items():
-        short = find_accelerator(name, [*chosen, *known]).name if name else ""
+        short = find_accelerator(name, among).name if name else ""
         if short and short not in names:
             raise RequestError(f"There is a price for {short}, but no prediction; name it with --gpu as well.")
         prices[short] = price
