@@ -161,3 +161,7 @@ def test_the_built_in_model_is_loaded_from_its_folder() -> None:
     lines = code("shapes", RunSettings())
     assert "from diffprof.catalogue.bundled_model import shapes_folder" in lines
     assert "from_pretrained(shapes_folder(), torch_dtype" in lines
+
+
+def test_the_place_of_a_live_pipeline_is_left_open() -> None:
+    assert any('from_pretrained("FOLDER OR HUB ID"' in line for line in lines_for("StableDiffusionPipeline"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -126,3 +127,15 @@ def test_a_price_that_would_be_ignored_is_refused(name: str, sentence: str) -> N
 def test_a_dtype_that_an_accelerator_lacks_is_refused_with_those_that_a_model_can_have() -> None:
     with pytest.raises(RequestError, match="t4 does not compute in bfloat16; use float32 or float16"):
         diffprof.predict("shapes", gpu="t4", dtype="bfloat16")
+
+
+@pytest.mark.parametrize("price", [-1, float("nan"), float("inf"), "cheap", True])
+def test_a_price_is_a_number_of_dollars(price: Any) -> None:
+    with pytest.raises(RequestError, match="A price must be a number of dollars per hour"):
+        diffprof.predict(FILE, gpu="t4", price={"t4": price})
+
+
+@pytest.mark.parametrize("gpu", [3, [3], ["t4", None]])
+def test_an_accelerator_is_named_by_text(gpu: Any) -> None:
+    with pytest.raises(RequestError, match="An accelerator is named by text"):
+        diffprof.predict(FILE, gpu=gpu)

@@ -70,7 +70,7 @@ class LoadingCode:
         """The first argument of ``from_pretrained``."""
         if is_bundled(self.request.model):
             return f"{self._import('diffprof.catalogue.bundled_model', 'shapes_folder')}()"
-        if self.profile.request.source == "object":
+        if str(self.request.model) == self.profile.request.pipeline:  # a live pipeline goes by its class
             return f'"{LIVE_PIPELINE}"'
         entry = entry_of(self.request)
         _, base = ADDED_TO.get(entry.name if entry else "", ("", ""))

@@ -115,6 +115,8 @@ def _prices(
         short = find_accelerator(name, among).name if name else ""
         if short and short not in names:
             raise RequestError(f"There is a price for {short}, but no prediction; name it with --gpu as well.")
+        if isinstance(price, bool) or not isinstance(price, int | float) or not 0 <= price < float("inf"):
+            raise RequestError(f"A price must be a number of dollars per hour, not {price!r}.")
         prices[short] = price
     return prices
 
@@ -170,7 +172,8 @@ def predict(
         devices=devices, skip_rate=skip_rate, without=without,
     )  # fmt: skip
     prices = price if isinstance(price, Mapping) else {} if price is None else {"": price}
-    names = tuple(gpu.split(",")) if isinstance(gpu, str) else tuple(gpu)
+    several = gpu.split(",") if isinstance(gpu, str) else gpu
+    names = tuple(several) if isinstance(several, Sequence) else (several,)
     request = PredictionRequest(names, settings, prices, dtype=dtype_name(dtype))
     known = () if profile is not None else [find_accelerator(name) for name in names if name != ALL]
     dtype = dtype_on(model, dtype, known)

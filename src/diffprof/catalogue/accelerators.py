@@ -73,6 +73,8 @@ def find_accelerator(name: str, among: Sequence[Accelerator] | None = None) -> A
 
     Searches all known accelerators, or only those of `among`.
     """
+    if not isinstance(name, str):
+        raise RequestError(f"An accelerator is named by text, such as 'rtx-4090', not {name!r}.")
     known = accelerators() if among is None else among
     key = _spelling_key(name)
     by_short_name = [entry for entry in known if key in map(_spelling_key, (entry.name, *entry.aliases))]
