@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 import diffprof
 from diffprof.advice.code import program
+from diffprof.record.changes import Changes
+from diffprof.record.inputs import ImageSize
 from diffprof.record.profile import Profile
 from diffprof.record.request import Request
 from diffprof.record.run_settings import RunSettings
@@ -90,3 +93,75 @@ def test_where_it_is_not_known_what_encoding_gives_a_comment_says_what_to_do(off
     assert "# the results of Cosmos2_5_PredictBasePipeline.encode_prompt are arguments of the call" in lines
     assert ('pipe.to("cuda")' in lines) == (offload == "none")
     compile(lines, "program.py", "exec")
+
+
+def lines_for(model: str, settings: RunSettings | None = None, **request: Any) -> list[str]:
+    """The program for a model that is not counted for it; its profile is that of a small sample."""
+    profile = profile_of(model)
+    if request.get("scheduler"):
+        profile = replace(profile, request=replace(profile.request, scheduler=request["scheduler"]))
+    lines = list(program(profile, Request(model, **{"arguments": {}, **request}), settings or RunSettings()))
+    compile("\n".join(lines), "program", "exec")
+    return lines
+
+
+def test_a_scheduler_has_the_name_of_its_class_however_it_was_asked_for() -> None:
+    own = profile_of("sd-1.5").steps.main
+    assert own is not None
+    assert f"pipe.scheduler = {own.scheduler}.from_config(pipe.scheduler.config)" in lines_for("sd-1.5", scheduler="x")
+
+
+def test_freeu_has_the_factors_with_which_it_is_counted() -> None:
+    assert "pipe.enable_freeu(s1=0.9, s2=0.2, b1=1.2, b2=1.4)" in lines_for("sd-1.5", enable=("freeu", "vae_tiling"))
+
+
+def test_adapters_are_loaded() -> None:
+    changes = Changes(lora=("16", "style.safetensors"), ip_adapter="plus")
+    lines = lines_for("sd-1.5", changes=changes)
+    assert 'pipe.load_lora_weights("lora.safetensors", adapter_name="lora_1")  # of rank 16' in lines
+    assert 'pipe.load_lora_weights("style.safetensors", adapter_name="lora_2")' in lines
+    assert 'pipe.set_adapters(["lora_1", "lora_2"])' in lines
+    assert any("ip-adapter-plus_sd15.bin" in line for line in lines)
+    assert lines[-1].endswith("ip_adapter_image=ip_adapter_image)")
+
+
+def test_a_controlnet_is_loaded_on_its_own() -> None:
+    profile = diffprof.profile("sd-1.5-controlnet-canny")
+    lines = program(profile, Request("sd-1.5-controlnet-canny"), RunSettings())
+    net = (
+        'controlnet = ControlNetModel.from_pretrained("lllyasviel/control_v11p_sd15_canny", torch_dtype=torch.float16)'
+    )
+    assert net in lines
+    assert any("stable-diffusion-v1-5" in line and "controlnet=controlnet" in line for line in lines)
+
+
+def test_packed_files_are_loaded_as_files() -> None:
+    lines = code("flux.1-dev", RunSettings(quantize={"transformer": "gguf:Q4_K"}))
+    assert "transformer = FluxTransformer2DModel.from_single_file(" in lines and "transformer-Q4_K.gguf" in lines
+    assert "transformer=transformer" in lines and "PipelineQuantizationConfig" not in lines
+
+
+def test_images_of_a_size_are_loaded_and_resized() -> None:
+    lines = lines_for("sd-1.5-inpainting", arguments={"image": ImageSize(640, 512), "mask_image": ImageSize(640, 512)})
+    assert 'image = load_image("image.png").resize((640, 512))' in lines
+    assert lines[-1].endswith("image=image, mask_image=mask_image)")
+
+
+def test_what_a_call_requires_is_given() -> None:
+    assert "class_labels=[207]" in code("dit-xl-2-256", RunSettings())
+
+
+def test_a_guidance_that_no_callback_can_switch_is_a_comment() -> None:
+    lines = lines_for("sd-1.5", changes=Changes(guidance_interval=(0.2, 0.8)))
+    assert "# guidance from 20% to 80% of the steps: StableDiffusionPipeline has no option for it" in lines
+    assert "callback" not in lines[-1]
+
+
+def test_the_built_in_model_is_loaded_from_its_folder() -> None:
+    lines = code("shapes", RunSettings())
+    assert "from diffprof.catalogue.bundled_model import shapes_folder" in lines
+    assert "from_pretrained(shapes_folder(), torch_dtype" in lines
+
+
+def test_the_place_of_a_live_pipeline_is_left_open() -> None:
+    assert any('from_pretrained("FOLDER OR HUB ID"' in line for line in lines_for("StableDiffusionPipeline"))

@@ -66,7 +66,7 @@ def test_what_is_packed_already_is_not_packed_again() -> None:
     assert not list(packed_denoisers(PROFILE, RunSettings(quantize={"unet": "torchao:int8"})))
     assert not list(packed_encoders(PROFILE, RunSettings(drop_text_encoders=True)))
     assert [step.name for step in packed_encoders(PROFILE, RunSettings())] == [
-        "quantize text_encoder=int8", "quantize text_encoder=nf4",
+        "drop text encoders", "quantize text_encoder=int8", "quantize text_encoder=nf4",
     ]  # fmt: skip
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -47,7 +48,7 @@ def test_an_unknown_accelerator_is_refused_with_the_nearest_names() -> None:
 
 def test_a_dtype_that_an_accelerator_lacks_is_refused_where_it_was_asked_for() -> None:
     request = PredictionRequest(("t4",), dtype="bfloat16")
-    with pytest.raises(RequestError, match="t4 does not compute in bfloat16; use one of float32, float16, int8"):
+    with pytest.raises(RequestError, match="t4 does not compute in bfloat16; use float32 or float16"):
         predict_profile(stable_diffusion_profile(), request)
 
 
@@ -108,3 +109,33 @@ def test_whether_it_fits_is_what_fit_says_and_unknown_for_a_profile_without_allo
     counted = diffprof.profile("shapes", num_inference_steps=1)
     assert diffprof.predict(counted, gpu="t4").accelerators["t4"].fits is True
     assert diffprof.predict(counted, gpu="t4", quantize="nf4").accelerators["t4"].fits is True
+
+
+def test_a_price_may_be_for_any_spelling_of_an_accelerator() -> None:
+    assert diffprof.predict(FILE, gpu="rtx-4090", price={"RTX 4090": 1}).accelerators["rtx-4090"].price_usd is not None
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [("foo", "Unknown accelerator 'foo'"), ("t4", "There is a price for t4, but no prediction; name it with --gpu")],
+)
+def test_a_price_that_would_be_ignored_is_refused(name: str, sentence: str) -> None:
+    with pytest.raises(RequestError, match=sentence):
+        diffprof.predict(FILE, gpu="rtx-4090", price={name: 1})
+
+
+def test_a_dtype_that_an_accelerator_lacks_is_refused_with_those_that_a_model_can_have() -> None:
+    with pytest.raises(RequestError, match="t4 does not compute in bfloat16; use float32 or float16"):
+        diffprof.predict("shapes", gpu="t4", dtype="bfloat16")
+
+
+@pytest.mark.parametrize("price", [-1, float("nan"), float("inf"), "cheap", True])
+def test_a_price_is_a_number_of_dollars(price: Any) -> None:
+    with pytest.raises(RequestError, match="A price must be a number of dollars per hour"):
+        diffprof.predict(FILE, gpu="t4", price={"t4": price})
+
+
+@pytest.mark.parametrize("gpu", [3, [3], ["t4", None]])
+def test_an_accelerator_is_named_by_text(gpu: Any) -> None:
+    with pytest.raises(RequestError, match="An accelerator is named by text"):
+        diffprof.predict(FILE, gpu=gpu)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -38,3 +39,25 @@ def test_a_kind_without_a_component_is_for_every_component() -> None:
 def test_what_no_pipeline_can_be_run_with_is_refused(settings: dict[str, Any], message: str) -> None:
     with pytest.raises(RequestError, match=message):
         RunSettings(**settings).check()
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        ({"devices": "2"}, "devices must be a whole number, not '2'."),
+        ({"devices": True}, "devices must be a whole number, not True."),
+        ({"blocks_per_group": 1.5}, "blocks_per_group must be a whole number, not 1.5."),
+        ({"skip_rate": "a"}, "skip_rate must be a number, not 'a'."),
+        ({"compiled": "yes"}, "compile must be True or False, not 'yes'."),
+        ({"drop_text_encoders": 1}, "drop_text_encoders must be True or False, not 1."),
+    ],
+)
+def test_a_value_of_the_wrong_type_is_refused(settings: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(RequestError, match=re.escape(sentence)):
+        RunSettings(**settings).check()
+
+
+@pytest.mark.parametrize("without", [3, [3]])
+def test_what_is_left_out_are_names(without: Any) -> None:
+    with pytest.raises(RequestError, match="without takes names of components"):
+        RunSettings.create(without=without)

@@ -26,7 +26,7 @@ def assumptions_of(
         *_about_accelerators(profile, accelerators),
         *_about_devices(profile, settings),
         *_about_the_model(settings),
-        *_about_the_record(profile, calibration),
+        *_about_the_record(profile, calibration, accelerators),
     )
     return (*sentences, *profile.ledger.assumptions)
 
@@ -79,9 +79,15 @@ def _about_the_model(settings: RunSettings) -> Iterator[str]:
         yield f"the layers of {whose} are kept in {dtype} and cast for each use"
 
 
-def _about_the_record(profile: Profile, calibration: Calibration | None) -> Iterator[str]:
+def _about_the_record(
+    profile: Profile, calibration: Calibration | None, accelerators: Sequence[Accelerator]
+) -> Iterator[str]:
     if calibration is not None:
-        yield f"{calibration.accelerator.name} is corrected by a measured run of {calibration.model}"
+        name = calibration.accelerator.name
+        if any(entry.name == name for entry in accelerators):
+            yield f"{name} is corrected by a measured run of {calibration.model}"
+        else:
+            yield f"the measured run of {calibration.model} corrects nothing here: it was made on {name}"
     if not any(operation.strided_bytes for call, _ in profile.costs() for operation in call.cost.operations):
         yield "how tensors lie in memory was not recorded: none is taken to be transposed"
 

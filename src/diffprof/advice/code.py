@@ -2,46 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from functools import cached_property
 from typing import Any
 
 from diffprof.advice.commands import is_plain
-from diffprof.catalogue.entry import Entry
-from diffprof.catalogue.names import resolve
-from diffprof.errors import DiffprofError
+from diffprof.advice.literals import literal
+from diffprof.advice.loading_code import LoadingCode, entry_of, required_arguments
+from diffprof.advice.prompt_code import ENCODED as ENCODED
+from diffprof.advice.prompt_code import PromptCode
 from diffprof.prediction.weights import compute_dtype
-from diffprof.record.inputs import ImageSize, VideoSize
+from diffprof.record.inputs import ImageSize, VideoSize, recorded_input
 from diffprof.record.profile import Profile
 from diffprof.record.request import Request
 from diffprof.record.run_settings import RunSettings
-
-ENCODED = {
-    "FluxPipeline": ("prompt_embeds", "pooled_prompt_embeds", "_"),
-    "StableDiffusionXLPipeline": (
-        *("prompt_embeds", "negative_prompt_embeds", "pooled_prompt_embeds", "negative_pooled_prompt_embeds"),
-    ),
-    "StableDiffusion3Pipeline": (
-        *("prompt_embeds", "negative_prompt_embeds", "pooled_prompt_embeds", "negative_pooled_prompt_embeds"),
-    ),
-    "WanPipeline": ("prompt_embeds", "negative_prompt_embeds"),
-    "CogVideoXPipeline": ("prompt_embeds", "negative_prompt_embeds"),
-    "HunyuanVideoPipeline": ("prompt_embeds", "pooled_prompt_embeds", "prompt_attention_mask"),
-    "LTXPipeline": (
-        *("prompt_embeds", "prompt_attention_mask", "negative_prompt_embeds", "negative_prompt_attention_mask"),
-    ),
-    "MochiPipeline": (
-        *("prompt_embeds", "prompt_attention_mask", "negative_prompt_embeds", "negative_prompt_attention_mask"),
-    ),
-}
-"""The call arguments that ``encode_prompt(prompt=...)`` returns, for pipelines that support it separately."""
-
-NEEDS_DUMMY = ("StableDiffusion3Pipeline",)
-"""Pipelines that require a second and third prompt."""
-
-TORCHAO = {
-    "int8": "Int8WeightOnlyConfig", "fp8": "Float8WeightOnlyConfig", "int4": "Int4WeightOnlyConfig",
-    "int8-dynamic": "Int8DynamicActivationInt8WeightConfig", "fp8-dynamic": "Float8DynamicActivationFloat8WeightConfig",
-}  # fmt: skip
 
 STEP_CACHE = "FirstBlockCacheConfig"
 GUIDED_UNTIL = {
@@ -51,6 +25,11 @@ GUIDED_UNTIL = {
 }
 """Pipelines whose guidance a callback can end, with the tensors of which it keeps half of the batch."""
 
+FREEU = "s1=0.9, s2=0.2, b1=1.2, b2=1.4"
+"""FreeU's four factors have no defaults; these are its authors' values, with which it is counted."""
+
+STAND_INS = ("class_labels",)
+"""Arguments that a call needs, besides prompts, images and videos; a count stands in for them."""
 
 TASK_INPUTS = {
     "image-to-video": ("image",), "image-to-image": ("image",), "image-editing": ("image",), "upscaling": ("image",),
@@ -69,6 +48,8 @@ class _Program:
         self.profile, self.request, self.settings = profile, request, settings
         self.denoisers = [slot for slot, part in profile.components.items() if part.role == "denoiser"]
         self.imports: dict[str, list[str]] = {"diffusers": [profile.request.pipeline]}
+        self.inputs: list[str] = []
+        """Lines that load images and videos."""
 
     def lines(self) -> Iterator[str]:
         body = [*self._load_lines(), *self._switches(), *self._place_lines(), *self._call_lines()]
@@ -83,60 +64,19 @@ class _Program:
         return name.rpartition(" as ")[2]
 
     def _load_lines(self) -> Iterator[str]:
-        options = [f'"{model_id(self.request)}"', f"torch_dtype=torch.{self._dtype}"]
-        options += [f"{slot}=None" for slot in self.settings.without]
-        if self.settings.quantize:
-            config = self._import("diffusers", "PipelineQuantizationConfig")
-            yield f"quantization = {config}(quant_mapping={{"
-            yield from (
-                f'    "{slot}": {self._quantization(slot, kind)},' for slot, kind in self.settings.quantize.items()
-            )
-            yield "})"
-            options.append("quantization_config=quantization")
-        yield f"pipe = {self.profile.request.pipeline}.from_pretrained({', '.join(options)})"
+        yield from LoadingCode(self.profile, self.request, self.settings, self._import).lines()
         if self.request.scheduler:
-            name = self._import("diffusers", self.request.scheduler)
-            yield f"pipe.scheduler = {name}.from_config(pipe.scheduler.config)"
-
-    @property
-    def _dtype(self) -> str:
-        if self.request.dtype:
-            return self.request.dtype
-        sizes: dict[str, int] = {}
-        for part in self.profile.components.values():
-            if part.weight_bytes:
-                sizes[compute_dtype(part)] = sizes.get(compute_dtype(part), 0) + part.weight_bytes
-        return max(sizes, key=lambda dtype: sizes[dtype], default="float32")
-
-    def _quantization(self, slot: str, scheme: str) -> str:
-        library, _, kind = scheme.partition(":")
-        is_of_transformers = self.profile.components[slot].role in ("text_encoder", "image_encoder")
-        module = "transformers" if is_of_transformers else "diffusers"
-        if library == "bitsandbytes":
-            name = "BitsAndBytesConfig"
-            name = self._import(module, f"{name} as TextEncoderConfig" if is_of_transformers else name)
-            if kind == "int8":
-                return f"{name}(load_in_8bit=True)"
-            double = ", bnb_4bit_use_double_quant=True" if kind == "nf4-double" else ""
-            return (
-                f'{name}(load_in_4bit=True, bnb_4bit_quant_type="{kind.partition("-")[0]}", '
-                f"bnb_4bit_compute_dtype=torch.{self._dtype}{double})"
-            )
-        if library == "torchao":
-            config = self._import("torchao.quantization", TORCHAO[kind])
-            name = self._import(module, "TorchAoConfig as TextEncoderConfig" if is_of_transformers else "TorchAoConfig")
-            return f"{name}({config}())"
-        if library == "quanto":
-            name = self._import(module, "QuantoConfig as TextEncoderConfig" if is_of_transformers else "QuantoConfig")
-            # The two libraries name it differently.
-            return f'{name}({"weights" if is_of_transformers else "weights_dtype"}="{kind.replace("fp8", "float8")}")'
-        name = self._import("diffusers", "GGUFQuantizationConfig")
-        return f"{name}(compute_dtype=torch.{self._dtype})"
+            stage = self.profile.steps.main
+            # A request may have a short name, such as unipc.
+            is_counted = stage is not None and self.profile.request.scheduler == self.request.scheduler
+            name = stage.scheduler if stage is not None and is_counted else self.request.scheduler
+            yield f"pipe.scheduler = {self._import('diffusers', name)}.from_config(pipe.scheduler.config)"
 
     def _switches(self) -> Iterator[str]:
         for switch in self.request.enable:
             part, _, name = switch.rpartition("vae_")
-            yield f"pipe.vae.enable_{name}()" if "vae_" in switch else f"pipe.enable_{part or switch}()"
+            own = f"pipe.enable_{part or switch}({FREEU if switch == 'freeu' else ''})"
+            yield f"pipe.vae.enable_{name}()" if "vae_" in switch else own
         for slot, dtype in self.settings.layerwise.items():
             computed = compute_dtype(self.profile.components[slot])
             yield (f"pipe.{slot}.enable_layerwise_casting(storage_dtype=torch.{dtype}, compute_dtype=torch.{computed})")
@@ -157,8 +97,8 @@ class _Program:
                 f"pipe.{slot}.enable_parallelism(config={config}(ulysses_degree={settings.devices}))"
                 for slot in self.denoisers
             )
-        elif self._encoded_names:
-            yield from self._encoding_lines(self._encoded_names)
+        elif self._prompt is not None:
+            yield from self._encoding_lines(self._prompt)
         else:
             if settings.drop_text_encoders:
                 yield "# encode the prompt first, with the text encoders alone on the device, and delete them:"
@@ -167,26 +107,27 @@ class _Program:
         if settings.compiled:
             yield from (f"pipe.{slot}.compile()" for slot in self.denoisers)
 
-    @property
-    def _encoded_names(self) -> Sequence[str]:
-        """The call arguments with the encoded prompt, if text encoders are dropped and the names are known."""
-        return ENCODED.get(self.profile.request.pipeline, ()) if self.settings.drop_text_encoders else ()
+    @cached_property
+    def _prompt(self) -> PromptCode | None:
+        """The code that encodes the prompt, if text encoders are dropped and it is known."""
+        pipeline = self.profile.request.pipeline
+        if not self.settings.drop_text_encoders or pipeline not in ENCODED:
+            return None
+        scales = [self.profile.request.value(name) for name in ("guidance_scale", "true_cfg_scale")]
+        is_guided = any(not isinstance(scale, int | float) or scale > 1 for scale in scales)
+        return PromptCode(pipeline, self._plain_arguments(), is_guided)
 
-    def _encoding_lines(self, names: Sequence[str]) -> Iterator[str]:
+    def _encoding_lines(self, prompt: PromptCode) -> Iterator[str]:
         """Encode the prompt with only the text encoders on the device, and delete them."""
         encoders = [slot for slot, part in self.profile.components.items() if part.role == "text_encoder"]
         encoders = [slot for slot in encoders if slot not in self.settings.without]
-        prompt = self.request.arguments.get("prompt", "a cat")
-        others = ""
-        if self.profile.request.pipeline in NEEDS_DUMMY:
-            others = ", prompt_2=None, prompt_3=None"
         is_resident = self.settings.offload == "none"
         if is_resident:
             yield from (f'pipe.{slot}.to("cuda")' for slot in encoders)
         else:
             yield offload_line(self.settings)
         yield "with torch.no_grad():"
-        yield f'    {", ".join(names)} = pipe.encode_prompt(prompt={prompt!r}{others}, device="cuda")'
+        yield from (f"    {line}" for line in prompt.lines())
         yield f"{' = '.join(f'pipe.{slot}' for slot in encoders)} = None"
         yield "torch.cuda.empty_cache()"
         if is_resident:
@@ -194,44 +135,86 @@ class _Program:
 
     def _call_lines(self) -> Iterator[str]:
         given: dict[str, str] = {}
-        if self._encoded_names:
-            given = {name: name for name in self._encoded_names if name != "_"}
-        elif "prompt" not in self.request.arguments and self._takes_prompt:
-            given = {"prompt": '"a cat"'}
-        for name in self._missing_inputs():
-            load, ending = ("load_video", "mp4") if name == "video" else ("load_image", "png")
-            yield f'{name} = {self._import("diffusers.utils", load)}("{name}.{ending}")'
-            given[name] = name
-        for name, value in {**self._recommended_arguments(), **self.request.arguments}.items():
-            is_dropped = self._encoded_names and name in ("prompt", "negative_prompt")
-            if not is_dropped:
-                given[name] = _value(value)
-        interval = self.request.changes.guidance_interval
-        if interval:
-            yield from _guidance_callback(interval[1], GUIDED_UNTIL.get(self.profile.request.pipeline, ()))
-            given["callback_on_step_end"] = "end_guidance"
-            tensors = GUIDED_UNTIL.get(self.profile.request.pipeline, ())
-            if tensors:
-                given["callback_on_step_end_tensor_inputs"] = repr(list(tensors))
+        if self._prompt is not None:
+            given = self._prompt.call_arguments()
+        else:
+            if "prompt" not in self._arguments and self._takes_prompt:
+                given["prompt"] = literal("a cat")
+            given |= {name: literal(value) for name, value in self._plain_arguments().items()}
+        given |= dict(self._other_arguments())
+        yield from self._guidance_lines(given)
+        yield from self.inputs
         yield f"result = pipe({', '.join(f'{name}={text}' for name, text in given.items())})"
 
-    def _recommended_arguments(self) -> dict[str, Any]:
-        """The recommended arguments with which the model was counted, which differ from the pipeline's defaults."""
+    def _guidance_lines(self, given: dict[str, str]) -> Iterator[str]:
+        """End the guidance in the middle of the call, with a callback that is added to its arguments."""
+        pipeline, interval = self.profile.request.pipeline, self.request.changes.guidance_interval
+        if not interval:
+            return
+        if pipeline not in GUIDED_UNTIL or interval[0] > 0:
+            share = f"from {interval[0]:.0%} to {interval[1]:.0%} of the steps"
+            yield f"# guidance {share}: {pipeline} has no option for it"
+            return
+        tensors = GUIDED_UNTIL[pipeline]
+        yield from _guidance_callback(interval[1], tensors)
+        given["callback_on_step_end"] = "end_guidance"
+        if tensors:
+            given["callback_on_step_end_tensor_inputs"] = literal(list(tensors))
+
+    @cached_property
+    def _arguments(self) -> dict[str, Any]:
+        """The arguments of the call: required ones, recommended ones, and those that were asked for."""
         asked = self.profile.request
-        return {name: asked.arguments[name] for name in asked.recommended if name in asked.arguments}
+        recommended = {name: asked.arguments[name] for name in asked.recommended if name in asked.arguments}
+        required = {name: asked.defaults[name] for name in STAND_INS if asked.defaults.get(name) is not None}
+        given = {**required, **required_arguments(self.request), **recommended, **self.request.arguments}
+        return {name: recorded_input(name, value) for name, value in given.items()}
+
+    def _plain_arguments(self) -> dict[str, Any]:
+        return {name: value for name, value in self._arguments.items() if is_plain(value) and not _is_media(value)}
+
+    def _other_arguments(self) -> Iterator[tuple[str, str]]:
+        """Images and videos, which are loaded, and objects of the user's own."""
+        for name, value in self._arguments.items():
+            if not is_plain(value):
+                yield name, "..."
+            elif _is_media(value):
+                yield name, self._load_input(name, value)
+        for name in self._missing_inputs():
+            yield name, self._load_input(name, None)
+        if self.request.changes.ip_adapter:
+            yield "ip_adapter_image", self._load_input("ip_adapter_image", None)
+
+    def _load_input(self, name: str, size: Any) -> str:
+        """Add the line that loads an image, several or a video; the name of the variable."""
+        if isinstance(size, list | tuple):
+            return f"[{', '.join(self._load_input(f'{name}_{number}', one) for number, one in enumerate(size, 1))}]"
+        is_video = isinstance(size, VideoSize) or (size is None and name == "video")
+        load = self._import("diffusers.utils", "load_video" if is_video else "load_image")
+        ending = "mp4" if is_video else "png"
+        resized = f".resize(({size.width}, {size.height}))" if isinstance(size, ImageSize) else ""
+        self.inputs.append(f'{name} = {load}("{name}.{ending}"){resized}')
+        return name
 
     def _missing_inputs(self) -> list[str]:
         """Images and videos that the pipeline needs but that were not given."""
-        entry = _entry(self.request)
+        entry = entry_of(self.request)
         names = TASK_INPUTS.get(entry.task, ()) if entry is not None else ()
         defaults = self.profile.request.defaults
         if names == ("control_image",) and "image" in defaults and "control_image" not in defaults:
             names = ("image",)
-        return [name for name in names if name not in self.request.arguments]
+        stood_in = [name for name, value in defaults.items() if _is_media(recorded_input(name, value))]
+        return [name for name in dict.fromkeys((*names, *stood_in)) if name not in self._arguments]
 
     @property
     def _takes_prompt(self) -> bool:
         return any(part.role == "text_encoder" for part in self.profile.components.values())
+
+
+def _is_media(value: Any) -> bool:
+    if isinstance(value, list | tuple):
+        return bool(value) and all(map(_is_media, value))
+    return isinstance(value, ImageSize | VideoSize)
 
 
 def offload_line(settings: RunSettings) -> str:
@@ -254,21 +237,3 @@ def _guidance_callback(share: float, tensors: tuple[str, ...]) -> Iterator[str]:
     yield "        pipe._guidance_scale = 1.0"
     yield from (f'        tensors["{name}"] = tensors["{name}"].chunk(2)[-1]' for name in tensors)
     yield "    return tensors"
-
-
-def _value(value: Any) -> str:
-    # An image, a generator or a tensor of the user's own.
-    return "..." if isinstance(value, ImageSize | VideoSize) or not is_plain(value) else repr(value)
-
-
-def model_id(request: Request) -> str:
-    """The argument of ``from_pretrained`` for the model of a request."""
-    entry = _entry(request)
-    return entry.hub_id if entry is not None and entry.hub_id else str(request.model)
-
-
-def _entry(request: Request) -> Entry | None:
-    try:
-        return resolve(request.model).entry
-    except DiffprofError:
-        return None

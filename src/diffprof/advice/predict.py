@@ -53,6 +53,7 @@ def predict_profile(
     chosen = _choose_accelerators(request, known, calibration)
     for accelerator in chosen:
         _check_dtype(accelerator, request.dtype)
+    request = replace(request, usd_per_hour=_prices(request, known, chosen))
     job = job_of(profile, request.settings)
     check_sharing(profile, job.settings)
     needed = MemoryOnDevices(profile, job.settings) if has_allocations(profile) else None
@@ -95,7 +96,29 @@ def _check_dtype(accelerator: Accelerator, dtype: str | None) -> None:
     peaks = accelerator.peak_flops_per_second
     if dtype is None or dtype in peaks or dtype == "float64":
         return
-    raise RequestError(f"{accelerator.name} does not compute in {dtype}; use one of {', '.join(peaks)}.")
+    usable = [name for name in peaks if name in MODEL_DTYPES]
+    raise RequestError(f"{accelerator.name} does not compute in {dtype}; use {' or '.join(usable)}.")
+
+
+MODEL_DTYPES = ("float32", "float16", "bfloat16")
+"""The dtypes that a model can be loaded in; an accelerator has peaks of others, too."""
+
+
+def _prices(
+    request: PredictionRequest, known: Sequence[Accelerator], chosen: Sequence[Accelerator]
+) -> Mapping[str, float]:
+    """The prices by the short names of accelerators, which may be written as in --gpu."""
+    names = {entry.name for entry in chosen}
+    among = [*chosen, *(entry for entry in known if entry.name not in names)]
+    prices: dict[str, float] = {}
+    for name, price in request.usd_per_hour.items():
+        short = find_accelerator(name, among).name if name else ""
+        if short and short not in names:
+            raise RequestError(f"There is a price for {short}, but no prediction; name it with --gpu as well.")
+        if isinstance(price, bool) or not isinstance(price, int | float) or not 0 <= price < float("inf"):
+            raise RequestError(f"A price must be a number of dollars per hour, not {price!r}.")
+        prices[short] = price
+    return prices
 
 
 def _time_on(
@@ -149,7 +172,8 @@ def predict(
         devices=devices, skip_rate=skip_rate, without=without,
     )  # fmt: skip
     prices = price if isinstance(price, Mapping) else {} if price is None else {"": price}
-    names = tuple(gpu.split(",")) if isinstance(gpu, str) else tuple(gpu)
+    several = gpu.split(",") if isinstance(gpu, str) else gpu
+    names = tuple(several) if isinstance(several, Sequence) else (several,)
     request = PredictionRequest(names, settings, prices, dtype=dtype_name(dtype))
     known = () if profile is not None else [find_accelerator(name) for name in names if name != ALL]
     dtype = dtype_on(model, dtype, known)

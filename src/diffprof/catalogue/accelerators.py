@@ -74,6 +74,8 @@ def find_accelerator(name: str, among: Sequence[Accelerator] | None = None) -> A
 
     Searches all known accelerators, or only those of `among`.
     """
+    if not isinstance(name, str):
+        raise RequestError(f"An accelerator is named by text, such as 'rtx-4090', not {name!r}.")
     known = accelerators() if among is None else among
     key = _spelling_key(name)
     by_short_name = [entry for entry in known if key in map(_spelling_key, (entry.name, *entry.aliases))]
@@ -176,18 +178,18 @@ def _read_entry(values: Any, where: str) -> Accelerator:
     if name == ALL:
         table.refuse("name", "must be another: --gpu all means every accelerator")
     link, link_speed = _read_host_link(table)
-    l2_cache = table.number("l2_cache_mib", required=False)
+    l2_cache = table.number("l2_cache_mib", required=False, smallest=SMALLEST)
     entry = Accelerator(
         name=name,
         aliases=table.texts("aliases"),
         reported_names=table.texts("reported_names"),
         maker=_read_maker(table),
         architecture=table.text("architecture").lower(),
-        multiprocessors=table.take("multiprocessors", int, None),
-        memory_bytes=round(table.number("memory_gib") * GIB),
-        bandwidth_bytes_per_second=table.number("bandwidth_gb_per_second") * GIGA,
+        multiprocessors=_read_multiprocessors(table),
+        memory_bytes=round(table.number("memory_gib", smallest=SMALLEST) * GIB),
+        bandwidth_bytes_per_second=table.number("bandwidth_gb_per_second", smallest=SMALLEST) * GIGA,
         l2_cache_bytes=round(l2_cache * MIB) if l2_cache else None,
-        board_power_watts=table.number("board_power_watts", required=False) or None,
+        board_power_watts=table.number("board_power_watts", required=False, smallest=SMALLEST) or None,
         host_link=link,
         host_link_bytes_per_second=link_speed,
         peak_flops_per_second=_read_peaks(table),
@@ -197,6 +199,20 @@ def _read_entry(values: Any, where: str) -> Accelerator:
     )
     table.finish()
     return entry
+
+
+WIDEST_SPREAD = 10
+"""The largest deviation of a logarithm: a factor of 22,000."""
+MOST_MULTIPROCESSORS = 100_000
+SMALLEST = 0.001
+"""The smallest published number, such as GiB, TFLOP/s or watts."""
+
+
+def _read_multiprocessors(table: StrictTable) -> int | None:
+    number: int | None = table.take("multiprocessors", int, None)
+    if number is not None and number > MOST_MULTIPROCESSORS:
+        table.refuse("multiprocessors", f"must be at most {MOST_MULTIPROCESSORS:,}")
+    return number
 
 
 def _read_maker(table: StrictTable) -> str:
@@ -211,12 +227,15 @@ def _read_measured(table: StrictTable) -> dict[str, float]:
         numbers.number(name, required=False)
     read = {name: numbers.number(name) for name in EFFICIENCY_NAMES if name in numbers.values}
     numbers.finish("is not a number of the time model")
+    for name in ("spread", "host_spread"):
+        if read.get(name, 0) > WIDEST_SPREAD:
+            numbers.refuse(name, f"must be at most {WIDEST_SPREAD}, not {read[name]:g}")
     return read
 
 
 def _read_peaks(table: StrictTable) -> dict[str, float]:
     peaks = StrictTable(table.take("peak_teraflops", dict), f"{table.where}, peak_teraflops")
-    read = {dtype: peaks.number(dtype) * TERA for dtype in DTYPES if dtype in peaks.values}
+    read = {dtype: peaks.number(dtype, smallest=SMALLEST) * TERA for dtype in DTYPES if dtype in peaks.values}
     peaks.finish(f"is not one of {', '.join(DTYPES)}")
     if not read:
         table.refuse("peak_teraflops", "must have the peak of at least one dtype")
@@ -225,7 +244,7 @@ def _read_peaks(table: StrictTable) -> dict[str, float]:
 
 def _read_host_link(table: StrictTable) -> tuple[str | None, float | None]:
     link: str | None = table.take("host_link", str, None)
-    speed = table.number("host_link_gb_per_second", required=False)
+    speed = table.number("host_link_gb_per_second", required=False, smallest=SMALLEST)
     pcie = _PCIE.fullmatch(link or "")
     if speed:
         if link is None or pcie:

@@ -11,6 +11,8 @@ _KINDS = {int: "a whole number", str: "a text", list: "a list", dict: "a table"}
 _REQUIRED = object()
 LARGEST = 1e9
 """The largest number, in any unit, such as GiB or TFLOP/s, that an accelerator can have."""
+SMALLEST = 1e-12
+"""The smallest number: some are seconds of one operation, and what is smaller is a mistake."""
 LARGEST_WHOLE = 2**63 - 1
 """The largest integer, such as a number of parameters, that a model can have."""
 
@@ -41,8 +43,8 @@ class StrictTable:
             self.refuse(key, f"must be at most {LARGEST_WHOLE:,}")
         return value
 
-    def number(self, key: str, required: bool = True) -> float:
-        """A number above 0; 0 if it is missing and not required."""
+    def number(self, key: str, required: bool = True, smallest: float = SMALLEST) -> float:
+        """A number of a sensible size; 0 if it is missing and not required."""
         self.taken.add(key)
         if key not in self.values:
             return self.refuse(key, "is missing") if required else 0
@@ -53,6 +55,8 @@ class StrictTable:
         assert isinstance(value, (int, float))
         if value <= 0:
             self.refuse(key, f"must be more than 0, not {value}")
+        if value < smallest:
+            self.refuse(key, f"must be at least {smallest:g}, not {value:g}")
         # Compared before it is converted: an integer can be too large for a float.
         if value >= LARGEST:
             self.refuse(key, f"must be below {LARGEST:,.0f}")

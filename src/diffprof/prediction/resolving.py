@@ -32,16 +32,42 @@ def resolve_settings(profile: Profile, settings: RunSettings) -> RunSettings:
                 "use nf4, int8 or fp8 for it."
             )
     _check_left_out(profile, settings)
+    _check_pipeline(profile, settings)
     return replace(settings, quantize=quantize, layerwise=layerwise)
 
 
-CAN_BE_LEFT_OUT = ("text_encoder", "image_encoder", "safety_checker")
-"""Roles of components that pipelines may work without."""
+CANNOT_BE_GROUPED = frozenset({
+    "AutoencoderOobleck", "ConsistencyDecoderVAE", "DiTTransformer2DModel", "HunyuanDiT2DModel", "VQModel",
+})  # fmt: skip
+"""Classes for which diffusers refuses group offload."""
+
+
+def _check_pipeline(profile: Profile, settings: RunSettings) -> None:
+    """Refuse what this pipeline has no component for, or one that diffusers cannot handle."""
+    classes = {part.class_name for part in profile.components.values()}
+    refused = sorted(classes & CANNOT_BE_GROUPED)
+    if settings.offload.startswith("group") and refused:
+        raise RequestError(f"diffusers has no group offload for {' and '.join(refused)}; use model or sequential.")
+    if settings.drop_text_encoders and not _encoders(profile):
+        raise RequestError("The pipeline has no text encoders to drop; leave out --drop-text-encoders.")
+
+
+CAN_BE_LEFT_OUT = ("image_encoder", "safety_checker")
+"""Roles of components that pipelines work without."""
+
+OPTIONAL_ENCODER = "text_encoder_3"
+"""The text encoder that pipelines of Stable Diffusion 3 replace by zeros; no other pipeline works without one."""
+
+
+def _encoders(profile: Profile) -> list[str]:
+    return [slot for slot, part in profile.components.items() if part.role == "text_encoder"]
 
 
 def _check_left_out(profile: Profile, settings: RunSettings) -> None:
     roles = {slot: part.role for slot, part in profile.components.items()}
     usable = [slot for slot, role in roles.items() if role in CAN_BE_LEFT_OUT]
+    if profile.request.pipeline.startswith("StableDiffusion3") and OPTIONAL_ENCODER in roles:
+        usable.append(OPTIONAL_ENCODER)
     for slot in settings.without:
         if slot not in usable:
             reason = "cannot do without" if slot in roles else "has no component"
@@ -49,9 +75,6 @@ def _check_left_out(profile: Profile, settings: RunSettings) -> None:
             raise RequestError(f"The pipeline {reason} {slot!r}; {hint}.")
         if slot in settings.quantize:
             raise RequestError(f"{slot} is either quantized or left out, not both; leave one of the options out.")
-    encoders = [slot for slot, role in roles.items() if role == "text_encoder"]
-    if encoders and set(encoders) <= set(settings.without):
-        raise RequestError(f"Without {', '.join(encoders)} nothing encodes the prompt; keep one of them.")
 
 
 def _by_slot(parts: Mapping[str, Component], given: Mapping[str, str], roles: tuple[str, ...]) -> dict[str, str]:

@@ -64,11 +64,16 @@ class RunSettings:
     ) -> RunSettings:
         """Create the settings from user input: one kind for all components or one for each; one name or several."""
         changes = Changes.create(quantize=quantize, layerwise=layerwise)
-        names = (without,) if isinstance(without, str) else tuple(dict.fromkeys(without or ()))
-        return cls(quantize=changes.quantize, layerwise=changes.layerwise, without=names, **settings)
+        names = (without,) if isinstance(without, str) else without or ()
+        if not isinstance(names, Iterable) or not all(isinstance(name, str) for name in names):
+            raise RequestError(f"without takes names of components, not {without!r}.")
+        return cls(
+            quantize=changes.quantize, layerwise=changes.layerwise, without=tuple(dict.fromkeys(names)), **settings
+        )
 
     def check(self) -> None:
         """Refuse settings that no pipeline can be run with."""
+        self._check_kinds()
         if self.offload not in OFFLOADS:
             raise RequestError(f"Unknown offload mode {self.offload!r}; use one of {', '.join(OFFLOADS)}.")
         if self.attention not in ATTENTIONS:
@@ -83,3 +88,14 @@ class RunSettings:
             raise RequestError("Only --offload group moves several blocks at a time; leave out --blocks-per-group.")
         if not 0 <= self.skip_rate < 1:
             raise RequestError(f"The share of skipped calls must be from 0 to below 1, not {self.skip_rate:g}.")
+
+    def _check_kinds(self) -> None:
+        """Refuse values of the wrong type, which only a program can give."""
+        for name, kinds, words in (
+            ("devices", int, "a whole number"), ("blocks_per_group", int, "a whole number"),
+            ("skip_rate", int | float, "a number"), ("compiled", bool, "True or False"),
+            ("use_stream", bool, "True or False"), ("drop_text_encoders", bool, "True or False"),
+        ):  # fmt: skip
+            value = getattr(self, name)
+            if not isinstance(value, kinds) or (kinds is not bool and isinstance(value, bool)):
+                raise RequestError(f"{'compile' if name == 'compiled' else name} must be {words}, not {value!r}.")

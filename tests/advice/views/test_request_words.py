@@ -61,6 +61,7 @@ def test_an_answer_is_read_with_its_request(answer: Answer, tmp_path: Path) -> N
             RunSettings(drop_text_encoders=True, without=("safety_checker",)),
             ["run with text encoders dropped after use, without safety_checker"],
         ),
+        (RunSettings(without=("text_encoder_3",)), ["run without text_encoder_3"]),
         (RunSettings(layerwise={"unet": "fp8"}), ["run with layers of unet kept in fp8"]),
     ],
 )

@@ -63,6 +63,7 @@ def test_each_kind_of_file(ending: str, run: Run, file: str, tmp_path: Path) -> 
         (["--memory", "x"], "--memory must be an amount of memory such as 24GB, not 'x'."),
         (["--ram", "0"], "--ram must be above 0"),
         (["--offload", "disk"], "Unknown offload mode 'disk'; use one of none, model"),
+        (["--hardware", "own.toml"], "--hardware adds accelerators; name one of them with --gpu."),
         (["--devices", "none"], "--devices must be a whole number from 1 to 10,000, not 'none'."),
         (["--layerwise", "int3"], "Layers cannot be stored as 'int3'"),
         (["--attention", "flash9"], "Unknown attention 'flash9'; use sdpa or math."),

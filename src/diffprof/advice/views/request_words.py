@@ -38,7 +38,7 @@ def _parts(answer: Answer) -> list[str]:
 def run_lines(settings: RunSettings) -> list[str]:
     """How it is run, where that is not the usual way."""
     words = ", ".join(setting_words(settings))
-    return [f"run with {words}"] if words else []
+    return [f"run {'' if words.startswith('without ') else 'with '}{words}"] if words else []
 
 
 def setting_words(settings: RunSettings) -> Iterator[str]:
@@ -55,10 +55,10 @@ def setting_words(settings: RunSettings) -> Iterator[str]:
         yield f"{_component_words(component)} in {scheme}"
     for component, dtype in settings.layerwise.items():
         yield f"layers of {_component_words(component)} kept in {dtype}"
-    if settings.without:
-        yield f"without {' and '.join(settings.without)}"
     if settings.skip_rate:
         yield f"{numbers.percent(settings.skip_rate)} of the denoiser's calls skipped"
+    if settings.without:
+        yield f"without {' and '.join(settings.without)}"
 
 
 def _groups(settings: RunSettings) -> str:

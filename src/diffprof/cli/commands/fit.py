@@ -18,6 +18,7 @@ from diffprof.cli.options.prediction import (
 from diffprof.cli.output.answer import ResultOptions
 from diffprof.cli.output.predictions import fit_answer
 from diffprof.cli.sources import open_model
+from diffprof.errors import RequestError
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions_enable=False)
 
@@ -47,6 +48,8 @@ def fit(
     from diffprof.settings.limits import dtype_name
 
     output.check()
+    if hardware is not None and gpu is None:
+        raise RequestError("--hardware adds accelerators; name one of them with --gpu.")
     sizes = parse_memory("--memory", memory), parse_memory("--ram", ram)
     request = FitRequest(gpu, *sizes, running.run_settings(), hardware, dtype_name(requested.dtype))
     request.check()

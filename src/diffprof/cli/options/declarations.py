@@ -193,7 +193,7 @@ Quiet = Annotated[
 
 def accelerator_names(text: str | None) -> tuple[str, ...]:
     """Split the value of --gpu at its commas."""
-    names = tuple(name.strip() for name in text.split(",")) if text else ()
+    names = tuple(name.strip() for name in text.split(",")) if text is not None else ()
     if any(not name for name in names):
         raise RequestError(f"--gpu takes names separated by commas, not {text!r}.")
     return names
