@@ -46,6 +46,29 @@ def test_no_command_leaves_the_garbage_collector_off(arguments: list[str], run: 
     assert gc.isenabled()
 
 
+@pytest.mark.parametrize("given", [None, "3"])
+def test_no_command_changes_how_many_threads_numpy_may_have(
+    given: str | None, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
+    if given is not None:
+        monkeypatch.setenv("OPENBLAS_NUM_THREADS", given)
+    run("predict", "nonsense")
+    assert os.environ.get("OPENBLAS_NUM_THREADS") == given
+
+
+def test_a_quick_command_starts_no_threads_with_numpy(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    found: list[str | None] = []
+    monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
+    monkeypatch.setattr(
+        "diffprof.settings.work_limits.set_work_limits",
+        lambda limits: found.append(os.environ.get("OPENBLAS_NUM_THREADS")),
+    )
+    for command in ("predict", "trace", "models"):
+        run(command, "nonsense")
+    assert found == ["1", "1", None]
+
+
 @pytest.mark.parametrize(
     ("failure", "code", "words"),
     [
