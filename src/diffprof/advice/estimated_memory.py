@@ -1,8 +1,8 @@
 """Estimate the memory of a generation from the simulation of a similar one, in microseconds.
 
 What a simulation finds for one generation holds nearly for others: tensors grow with what its calls have alive, and
-weights are known for every way to store and to move them. Estimates are a little low rather than high, so that an
-option which might be worthwhile is simulated instead of lost.
+weights are known for every way to store and to move them. What the allocator leaves unused beside them varies; each
+simulation corrects it for generations of the same kind.
 """
 
 from __future__ import annotations
@@ -31,20 +31,18 @@ LEAST_CACHED = 0.5
 LiveBytes = Mapping[str, Mapping[str, int]]
 """The most live bytes of each component's calls, by stage."""
 
-Kind = tuple[object, ...]
-"""What generations have in common that leave about as much unused: their tensors, and which weights are where."""
+Tensors = tuple[object, ...]
+"""What decides which tensors there are, as far as memory is concerned."""
 
-TENSORS = 3
-"""How many values of a kind say which tensors there are."""
+Kind = tuple[Tensors, tuple[object, ...]]
+"""What generations have in common that leave about as much unused: their tensors, and which weights are where."""
 
 
 def kind_of(profile: Profile, settings: RunSettings) -> Kind:
     """The kind of a generation."""
     request = profile.request
-    return (
-        request.model, request.enable, request.arguments.get("num_images_per_prompt"),
-        settings.offload, settings.drop_text_encoders, settings.devices, settings.attention,
-    )  # fmt: skip
+    tensors = (request.model, request.enable, request.arguments.get("num_images_per_prompt"))
+    return tensors, (settings.offload, settings.drop_text_encoders, settings.devices, settings.attention)
 
 
 class SimilarMemory:
@@ -67,15 +65,17 @@ class SimilarMemory:
         """What the device needs for each live byte of the largest call."""
         self._cached = dict(_cached_bytes(stages))
         self._unused: dict[Kind, Mapping[str, int]] = {}
-        """Unused bytes of each stage, as simulations found them: of a kind, and of its tensors wherever weights are."""
+        """Unused bytes of each stage, as a simulation of the kind found them."""
+        self._unused_beside: dict[Tensors, Mapping[str, int]] = {}
+        """The same beside these tensors, wherever weights were in the first simulation."""
 
     def learn(self, profile: Profile, settings: RunSettings, stages: Sequence[StageMemory]) -> None:
         """Expect what a simulation left unused from generations of its kind."""
         kind = kind_of(profile, settings)
         if kind not in self._unused:
             self._unused[kind] = {one.stage: one.reserved_bytes - one.allocated_bytes for one in stages}
-            self._unused.setdefault(kind[:TENSORS], self._unused[kind])
-            self._outcomes = {one: known for one, known in self._outcomes.items() if one[:TENSORS] != kind[:TENSORS]}
+            self._unused_beside.setdefault(kind[0], self._unused[kind])
+            self._outcomes = {one: known for one, known in self._outcomes.items() if one[0] != kind[0]}
 
     def estimate(self, profile: Profile, settings: RunSettings, ram_bytes: int | None = None) -> Outcome:
         """The estimated memory of another generation, and whether it may fit."""
@@ -128,7 +128,7 @@ class SimilarMemory:
 
     def _unused_bytes(self, stage: StageMemory, tensors: int, profile: Profile, settings: RunSettings) -> int:
         kind = kind_of(profile, settings)
-        found = self._unused.get(kind) or self._unused.get(kind[:TENSORS])
+        found = self._unused.get(kind) or self._unused_beside.get(kind[0])
         if found is not None and stage.stage in found:
             return found[stage.stage]
         before = stage.activation_bytes + stage.workspace_bytes
