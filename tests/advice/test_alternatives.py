@@ -24,6 +24,7 @@ from tests.sample_profiles import nothing, stable_diffusion
 PROFILE = stable_diffusion()
 REQUEST = Request("sd-2.1-base", dict(PROFILE.request.arguments))
 NOTHING = Plan((), REQUEST, RunSettings())
+H100 = find_accelerator("h100-sxm")
 
 
 def test_a_plan_has_the_highest_risk_of_its_parts() -> None:
@@ -84,7 +85,7 @@ def test_products_in_eight_bits_are_offered_where_matrix_cores_have_them() -> No
 def test_siblings_do_less_work_for_the_same_task() -> None:
     own = find("sd-2.1-base")
     assert own is not None
-    found = list(siblings(PROFILE, REQUEST))
+    found = list(siblings(PROFILE, REQUEST, H100))
     assert found and all(one.risk == "high" for one in found)
     for one in found:
         entry = find(one.name)
@@ -108,7 +109,17 @@ def test_siblings_are_those_that_a_look_at_every_model_would_find(model: str) ->
         for entry in first
         if not any(one.parameters < entry.parameters and 2 * work_of(one) <= work_of(entry) for one in first)
     ]
-    assert [one.name for one in siblings(profile, REQUEST)] == expected
+    assert [one.name for one in siblings(profile, REQUEST, H100)] == expected
+
+
+def test_a_sibling_has_a_dtype_that_the_accelerator_supports() -> None:
+    profile = replace(PROFILE, request=replace(PROFILE.request, model="stable-audio-open"))
+    for accelerator, dtype in ((H100, None), (find_accelerator("t4"), "float16")):
+        requests = [one.rewrite(REQUEST) for one in siblings(profile, REQUEST, accelerator) if one.rewrite is not None]
+        published = [find(str(request.model)) for request in requests]
+        assert [request.dtype for request in requests if request.dtype] == [
+            dtype for entry in published if dtype and entry is not None and entry.dtype == "bfloat16"
+        ]
 
 
 def work_of(entry: Entry) -> float:
@@ -117,5 +128,5 @@ def work_of(entry: Entry) -> float:
 
 
 def test_a_model_that_nobody_knows_has_neither_siblings_nor_a_medium() -> None:
-    assert (list(siblings(nothing(), REQUEST)), find_media(nothing())) == ([], "")
+    assert (list(siblings(nothing(), REQUEST, H100)), find_media(nothing())) == ([], "")
     assert find_media(PROFILE) == "image"

@@ -135,7 +135,7 @@ def _search(evaluator: Evaluator, base: Plan, source: Source) -> Iterator[Evalua
             yield found
         if found.fits:
             yield from _quicker_plans(evaluator, plan, computation, others)
-    for part in siblings(profile, base.request):
+    for part in siblings(profile, base.request, evaluator.accelerator):
         sibling = Plan((part,), part.rewrite(base.request) if part.rewrite else base.request, base.settings)
         found = evaluator.evaluate(sibling)
         if found is not None:

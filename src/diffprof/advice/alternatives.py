@@ -9,6 +9,7 @@ from typing import Any
 
 from diffprof.advice.abilities import can_cache, can_share, can_swap_scheduler, can_tile
 from diffprof.advice.code import GUIDED_UNTIL
+from diffprof.advice.dtypes import dtype_on
 from diffprof.advice.fit_changes import Step, packed_denoisers, packed_encoders, settings_after
 from diffprof.catalogue import Head, find, heads
 from diffprof.catalogue.accelerators import Accelerator
@@ -206,7 +207,7 @@ def find_media(profile: Profile) -> str:
     return entry.media if entry else ""
 
 
-def siblings(profile: Profile, request: Request) -> Iterator[Alternative]:
+def siblings(profile: Profile, request: Request, accelerator: Accelerator) -> Iterator[Alternative]:
     """Models for the same task with less work: distilled ones of the family first, then smaller and newer ones."""
     own = find(profile.request.model)
     if own is None or not own.task:
@@ -217,7 +218,8 @@ def siblings(profile: Profile, request: Request) -> Iterator[Alternative]:
     found = list(islice(chain(family[:2], newer), MOST_SIBLINGS))
     for entry in found:
         if not any(_is_much_smaller(other, entry) for other in found):
-            yield Alternative(entry.name, "model", HIGH, rewrite=_for_model(entry, request, profile))
+            dtype = dtype_on(entry.name, None, [accelerator])
+            yield Alternative(entry.name, "model", HIGH, rewrite=_for_model(entry, request, profile, dtype))
 
 
 MUCH_LESS = 0.5
@@ -245,10 +247,10 @@ def _work(entry: Entry) -> float:
     return entry.parameters * (steps if isinstance(steps, int) else 40)
 
 
-def _for_model(entry: Entry, request: Request, profile: Profile) -> Rewrite:
+def _for_model(entry: Entry, request: Request, profile: Profile, dtype: str | None) -> Rewrite:
     """A request for another model at the requested size, with its own recommended settings."""
     recommended = set(profile.request.recommended)
     asked = {
         name: value for name, value in request.arguments.items() if name in SIZE_ARGUMENTS and name not in recommended
     }
-    return lambda own: Request.create(entry.name, asked)
+    return lambda own: Request.create(entry.name, asked, dtype=dtype)
