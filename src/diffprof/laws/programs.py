@@ -7,7 +7,7 @@ are grouped again for each request, exactly as the engine groups them.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -36,8 +36,6 @@ class Program:
     table: PolynomialTable
     variables: tuple[Variable, ...]
     sums: tuple[CostSums, ...]
-    made: dict[int, tuple[Any, Any]] = field(default_factory=dict, repr=False, compare=False)
-    """Results for constant values, by `id`."""
 
     @cached_property
     def parts(self) -> dict[str, int]:
@@ -141,8 +139,8 @@ class FilledProgram:
         return self._values.of_structure(structure)
 
     def once(self, value: tuple[Any, ...], make: Callable[[tuple[Any, ...]], Any]) -> Any:
-        """Compute something once per program from a value that is the same for every request."""
-        made = self._program.made
-        if id(value) not in made:
-            made[id(value)] = (value, make(value))
-        return made[id(value)][1]
+        """Compute something once from a constant value, for all programs that share it."""
+        results = self._program.template.results
+        if id(value) not in results:
+            results[id(value)] = (value, make(value))
+        return results[id(value)][1]

@@ -102,6 +102,8 @@ class Template:
     """Values of constant nodes."""
     made: dict[int, Any] = field(default_factory=dict, repr=False, compare=False)
     """Objects that were created from a node, for all programs that share it."""
+    results: dict[int, tuple[Any, Any]] = field(default_factory=dict, repr=False, compare=False)
+    """Results for constant values, by `id`; the values are kept, so that no other gets the same."""
 
     def numbers_below(self, nodes: Iterable[int]) -> set[int]:
         """Return the numbers that occur in these nodes and their parts."""
