@@ -100,6 +100,15 @@ def own_cache(homes: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
+@pytest.fixture(autouse=True)
+def own_manager() -> Iterator[None]:
+    """No test finds a model that another one's `get_model_manager` has loaded."""
+    yield
+    models = sys.modules.get("diffprof.generation.models")
+    if models is not None:
+        models._manager = None  # type: ignore[attr-defined]
+
+
 @pytest.fixture
 def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
     """Compare a text with the golden file of that name, next to the test; ``--update-golden`` writes it instead."""

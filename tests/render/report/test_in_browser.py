@@ -85,6 +85,12 @@ def test_every_chart_of_a_measured_run_is_drawn_reached_by_keyboard_themed_and_s
         check_theme_button(visit.page)
 
 
+def test_figures_are_drawn_in_a_window_that_never_calls_itself_idle(browser: Browser, written: Write) -> None:
+    never = "window.requestIdleCallback = (work, options) => options?.timeout && setTimeout(work, options.timeout)"
+    with visiting(browser, written([everything_measured()]), script=never) as visit:
+        check_idle_drawing(visit.page)
+
+
 def check_idle_drawing(page: Page) -> None:
     """Every figure is drawn without scrolling once the browser is idle."""
     from playwright.sync_api import expect

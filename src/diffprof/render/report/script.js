@@ -35,7 +35,10 @@
     if (!place.classList.contains("js-plotly-plot")) draw(place);
   }
 
-  const whenIdle = window.requestIdleCallback || ((work) => setTimeout(work, 50));
+  // A window that is behind others, or shows nothing new, may never call itself idle.
+  const whenIdle = window.requestIdleCallback
+    ? (work) => window.requestIdleCallback(work, { timeout: 500 })
+    : (work) => setTimeout(work, 50);
 
   function drawNextWhenIdle() {
     const next = [...places].find((place) => place.offsetParent !== null && !place.classList.contains("js-plotly-plot"));
