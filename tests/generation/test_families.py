@@ -73,6 +73,19 @@ def test_without_ffmpeg_a_video_is_a_gif(out: Path, monkeypatch: pytest.MonkeyPa
     assert made.filepath.suffix == ".gif"
 
 
+@pytest.mark.parametrize(
+    ("program", "reason"), [("/nowhere/ffmpeg", "cannot be started: No such file"), ("true", "ffmpeg")]
+)
+def test_with_an_ffmpeg_that_does_not_work_a_video_is_a_gif_and_the_reason_is_named(
+    out: Path, monkeypatch: pytest.MonkeyPatch, program: str, reason: str
+) -> None:
+    monkeypatch.setenv("IMAGEIO_FFMPEG_EXE", program)
+    saved_files = pictures.save([Image.new("RGB", (32, 32)) for _ in range(3)], out, "film", 4)
+    assert saved_files.path.suffix == ".gif"
+    assert reason in str(saved_files.note)
+    assert not any(name.startswith(".") for name in files_in(out))
+
+
 def test_audio_is_rejected_with_a_message(out: Path) -> None:
     pipeline, arguments = SMALL_PIPELINES["audioldm2"].build(), arguments_of("audioldm2")
     with pytest.raises(DiffprofError, match="neither an image nor a video"):

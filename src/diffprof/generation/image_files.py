@@ -172,12 +172,19 @@ def _write_mp4(frames: Sequence[Image.Image], path: Path, fps: int) -> None:
     writer = imageio_ffmpeg.write_frames(
         str(path), frames[0].size, fps=fps, macro_block_size=2, ffmpeg_log_level="error"
     )
-    writer.send(None)
+    try:
+        writer.send(None)
+    except OSError as error:
+        raise RuntimeError(f"ffmpeg cannot be started: {error.strerror or error}") from error
     try:
         for frame in frames:
             writer.send(frame.convert("RGB").tobytes())
+    except OSError as error:
+        raise RuntimeError(f"ffmpeg ended early: {first_line(error)}") from error
     finally:
         writer.close()
+    if not path.is_file():
+        raise RuntimeError("ffmpeg ended without a file")
 
 
 def _write_new_file(folder: Path, name: str, ending: str, write: Callable[[Path], None]) -> Path:
