@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -141,10 +142,12 @@ def test_no_operation_is_without_a_formula(name: str) -> None:
     assert ledger.known_bytes == ledger.moved_bytes
 
 
-def slots_counted(model: Path, **arguments: Any) -> tuple[diffprof.Profile, list[str]]:
+def slots_counted(
+    model: Path, options: Mapping[str, Any] | None = None, **arguments: Any
+) -> tuple[diffprof.Profile, list[str]]:
     """The profile, and the components of which a call was counted."""
     seen: list[Any] = []
-    profile = profile_model(Request.create(str(model), arguments), seen.append)
+    profile = profile_model(Request.create(str(model), arguments, **(options or {})), seen.append)
     return profile, [event.subject for event in seen if event.activity is Activity.counting]
 
 
@@ -157,6 +160,33 @@ def test_a_second_size_counts_only_what_depends_on_it_and_says_what_a_first_one_
     alone, everything = slots_counted(model, height=32, width=64, num_inference_steps=2)
     assert everything == first
     assert again == alone and again.to_dict() == alone.to_dict()
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "new"),
+    [
+        ("stable-diffusion", {"scheduler": "EulerDiscreteScheduler"}, ["unet"]),  # its steps are no integers
+        ("stable-diffusion", {"enable": ("vae_tiling",)}, ["text_encoder", "unet", "vae"]),
+        ("stable-diffusion", {"guidance_interval": (0.0, 0.5)}, ["unet"]),
+        ("wan-2.1", {"enable": ("vae_tiling",), "scheduler": "DPMSolverMultistepScheduler"}, ["transformer"]),
+        ("wan-2.1", {"guidance_interval": (0.0, 0.5)}, []),
+    ],
+)
+def test_another_scheduler_switch_or_interval_counts_only_what_it_changes_and_says_what_it_says_alone(
+    tmp_path: Path, name: str, options: dict[str, Any], new: list[str]
+) -> None:
+    model = saved(name, tmp_path)
+    arguments = {"num_inference_steps": 4, "height": 64, "width": 64}
+    arguments |= {"num_frames": 9} if name == "wan-2.1" else {}
+    slots_counted(model, **arguments)
+    if "scheduler" in options and "enable" in options:
+        slots_counted(model, {"enable": options["enable"]}, **arguments)
+    again, counted = slots_counted(model, options, **arguments)
+    assert sorted(set(counted)) == new
+    _COUNTED.clear()
+    alone, _ = slots_counted(model, options, **arguments)
+    assert again == alone and again.to_dict() == alone.to_dict()
+    assert again.request.changes.guidance_interval == options.get("guidance_interval", ())
 
 
 def test_what_was_counted_goes_with_the_pipeline_when_another_is_opened(tmp_path: Path) -> None:

@@ -103,6 +103,7 @@ def record_request(profile: Profile, request: Request) -> Profile:
     """Return the profile with the parts of the request that concern opening the model."""
     made = replace(
         profile.request,
+        changes=replace(profile.request.changes, guidance_interval=request.changes.guidance_interval),
         config=request.config,
         component=request.component,
         method=request.method,
@@ -113,6 +114,7 @@ def record_request(profile: Profile, request: Request) -> Profile:
 
 
 def _open(request: Request, changes: Changes, progress: Progress | None) -> OpenedPipeline:
+    changes = replace(changes, guidance_interval=())  # of the call, not of the pipeline
     return open_virtual(
         request.model, request.dtype, progress, request.config, request.assume_defaults, changes, request.arguments
     )
@@ -155,29 +157,42 @@ def count_call(
     interval = request.changes.guidance_interval
     if interval:
         unguided = call_arguments(pipeline, unguided_arguments(pipeline, request.arguments), opened.call)
-        result = combine(result, count(pipeline, unguided, prepare, progress)[0], interval, type(pipeline).__name__)
+        result = combine(
+            result, count(pipeline, unguided, prepare, progress, counted)[0], interval, type(pipeline).__name__
+        )
     return result, used
 
 
-_COUNTED: WeakKeyDictionary[OpenedPipeline, tuple[dict[str, str], CountedCalls]] = WeakKeyDictionary()
-"""Component calls of the last count of each pipeline that was opened by name, and the settings of that count.
+_COUNTED: WeakKeyDictionary[OpenedPipeline, tuple[dict[str, str], dict[tuple[str, ...], CountedCalls]]] = (
+    WeakKeyDictionary()
+)
+"""Component calls of the last counts of each pipeline that was opened by name, and the settings of these counts.
 
-Text and image encoders are usually called in the same way for other sizes. The key is not the pipeline: `CountedCalls`
-refer to it, so that it would never be freed.
+By the switches, which change what components compute. Text and image encoders are usually called in the same way for
+other sizes, and all components for other schedulers. The key is not the pipeline: `CountedCalls` refer to it, so that
+it would never be freed.
 """
+
+_SWITCHES_LIMIT = 2
+"""The number of combinations of switches whose calls are kept for each pipeline."""
 
 call_on_change(_COUNTED.clear)
 
 
 def _known_calls(opened: OpenedPipeline, request: Request) -> CountedCalls | None:
     """Return calls that need not be counted again; None for a pipeline that is live, or changed for this count."""
-    if opened.source == "object" or request.scheduler is not None or request.enable or opened.changes != Changes():
+    if opened.source == "object" or opened.changes != Changes():
         return None
     settings = process_settings()
     before = _COUNTED.get(opened)
     if before is None or before[0] != settings:
-        before = _COUNTED[opened] = (settings, CountedCalls())
-    return before[1]
+        before = _COUNTED[opened] = (settings, {})
+    known = before[1]
+    if request.enable not in known:
+        while len(known) >= _SWITCHES_LIMIT:
+            known.pop(next(iter(known)))
+        known[request.enable] = CountedCalls()
+    return known[request.enable]
 
 
 def compose_profile(
