@@ -89,5 +89,18 @@ def test_a_change_is_seen_after_forgetting() -> None:
     before = equal.number_of(module)
     change_a_setting(module)
     assert equal.number_of(module) == before
-    equal.forget()
+    equal.forget(module[0])
     assert equal.number_of(module) not in (before, None)
+
+
+def test_a_change_of_an_inner_module_is_one_of_all_around_it() -> None:
+    outer = torch.nn.Sequential(torch.nn.Sequential(torch.nn.Linear(2, 2)), torch.nn.Linear(2, 2))
+    equal = EqualModules({id(inner): path for path, inner in outer.named_modules()}, ())
+    earlier = [equal.number_of(module) for module in outer.modules()]
+    outer[0][0].scale = 3.0
+    equal.forget(outer[0][0])
+    changed = [equal.number_of(module) != before for module, before in zip(outer.modules(), earlier, strict=True)]
+    assert changed == [True, True, True, False]
+    outer.scale = 3.0  # type: ignore[assignment]
+    equal.forget(outer)
+    assert equal.number_of(outer) not in (earlier[0], None)

@@ -238,7 +238,7 @@ class _DryRun:
                 plain_value = isinstance(value, (bool, int, float, str, type(None)))
                 self.changes[id(module), name] = value if plain_value else identity(value)
             if identity(value):
-                self.layout.equal_modules.forget()
+                self.layout.equal_modules.forget(module)
             self.recorder.note_effect()
             original(module, name, value)
 

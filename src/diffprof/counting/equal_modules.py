@@ -41,9 +41,12 @@ class EqualModules:
         except _CannotCompareError:
             return None
 
-    def forget(self) -> None:
-        """Forget all numbers, because a module was changed."""
-        self._numbers.clear()
+    def forget(self, module: torch.nn.Module) -> None:
+        """Forget all numbers that depend on a module, because it was changed."""
+        if self._paths.get(id(module)) == "":
+            self._numbers.pop(id(module), None)  # no other one contains a whole component
+        else:
+            self._numbers.clear()
         self._is_changed = True
 
     def forget_if_changed(self) -> None:

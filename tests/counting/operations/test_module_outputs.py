@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 
-from diffprof.counting.operations.module_outputs import NotReplayableError, input_signature, plan_output
+from diffprof.counting.operations.module_outputs import Inputs, NotReplayableError, input_signature, plan_output
 
 
 def virtual(*shape: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
@@ -15,7 +15,7 @@ def virtual(*shape: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
 
 
 def signature(*args: Any, **kwargs: Any) -> Any:
-    return input_signature(args, kwargs, [])
+    return input_signature(args, kwargs, Inputs())
 
 
 def test_inputs_of_equal_shapes_are_equal_whatever_their_values() -> None:
@@ -47,11 +47,21 @@ def test_it_matters_whether_two_inputs_share_their_memory() -> None:
     assert signature(x, x) != signature(x, virtual(2, 3))
 
 
-@pytest.mark.parametrize("inputs", [object(), [virtual(2)], {"x": virtual(2)}, (object(),)])
+@pytest.mark.parametrize("inputs", [object(), [[virtual(2)]], {"x": virtual(2)}, (object(),), [object()]])
 def test_what_can_keep_state_or_be_refilled_is_not_replayed_and_nothing_of_it_is_held(inputs: Any) -> None:
-    held: list[torch.Tensor] = []
+    held = Inputs()
     assert input_signature((virtual(3), inputs), {}, held) is None
-    assert held == []
+    assert held.tensors == []
+
+
+def test_lists_are_told_by_what_is_in_them_and_their_tensors_are_not_held() -> None:
+    held, cache = Inputs(), [virtual(2), None, "Rep"]
+    fixed, contents = input_signature((virtual(3), cache, cache), {"index": [0]}, held) or (None, None)
+    assert [len(held.tensors), held.lists, len(contents)] == [1, [cache, [0]], 2]
+    others = ([virtual(2), None, virtual(2)], [virtual(4), None, "Rep"], [virtual(2), None])
+    signatures = [signature(virtual(3), one, one, index=[0]) for one in (cache, *others)]
+    assert {one[0] for one in signatures} == {fixed} and len({one[1] for one in signatures}) == 4
+    assert signature(cache, list(cache)) != signature(cache, cache)
 
 
 def plan(output: Any, *tensors: torch.Tensor, new: tuple[torch.Tensor, ...] = ()) -> Any:

@@ -146,6 +146,88 @@ def test_values_are_not_made_up() -> None:
     assert Run(give_back_values).executed == 3
 
 
+class CachedRun:
+    """A decoder that is called frame by frame, with a list of what it keeps for the next frame."""
+
+    def __init__(self, block: Callable[..., torch.Tensor], replays: bool, aliased: bool = False) -> None:
+        self.recorder = OperationRecorder()
+        self.executed = 0
+        mode = VirtualMode(self.recorder)
+        cache: list[Any] = [None, None]
+        frames, elsewhere = list[torch.Tensor](), list[Any]()
+        given = torch.empty(2, 8, device="meta")
+        with self.recorder.component_call("Model") as call, mode, FunctionMode(mode), torch.no_grad():
+            replay = ModuleReplay(self.recorder, call, lambda module: 0 if replays else None)
+            module = torch.nn.Sequential(torch.nn.Identity())
+            for number in range(7):
+                x, index = given + 1, [0]
+                frames.append(self._call(replay, module, block, x, cache, index))
+                elsewhere = [cache[0]] if aliased and number == 4 else []
+            self.index = index
+            self.cached = [(one.shape, one.stride()) if isinstance(one, torch.Tensor) else one for one in cache]
+            self.alive, self.peak = self.recorder.live.now, self.recorder.live.peak
+            frames.clear(), cache.clear(), elsewhere.clear()
+            del x
+        self.call = call
+
+    def _call(self, replay: ModuleReplay, module: Any, block: Any, x: Any, cache: list[Any], index: list[int]) -> Any:
+        self.recorder.enter_module("decoder", module, (x, cache), {"index": index})
+
+        def execute() -> torch.Tensor:
+            self.executed += 1
+            return block(x, cache, index)  # type: ignore[no-any-return]
+
+        try:
+            return replay.run("decoder", module, (x, cache), {"index": index}, execute)
+        finally:
+            self.recorder.leave_module()
+
+
+def causal(x: torch.Tensor, cache: list[Any], index: list[int]) -> torch.Tensor:
+    """As diffusers' causal convolutions: the last frames are kept, and those before are freed in between."""
+    for _ in range(2):
+        kept = x[1:].clone()
+        if cache[index[0]] is None:
+            cache[index[0]] = "Rep"
+        else:
+            before = cache[index[0]]
+            x = x + 1 if isinstance(before, str) else torch.cat([before, x])[1:] * 2
+            del before
+            cache[index[0]] = kept
+        index[0] += 1
+    return x + 1
+
+
+def shift(x: torch.Tensor, cache: list[Any], index: list[int]) -> torch.Tensor:
+    cache[1], cache[0] = cache[0], x + 1
+    return x * 2
+
+
+def look(x: torch.Tensor, cache: list[Any], index: list[int]) -> torch.Tensor:
+    cache[0] = cache[0] if cache[0] is not None else x + 1
+    return x + cache[0]
+
+
+def grow(x: torch.Tensor, cache: list[Any], index: list[int]) -> torch.Tensor:
+    cache.append(x + 1)
+    return x * 2
+
+
+@pytest.mark.parametrize(
+    ("block", "aliased", "executed"),
+    [(causal, False, 3), (causal, True, 4), (look, False, 2), (shift, False, 7), (grow, False, 7)],
+)
+def test_a_list_that_is_refilled_has_the_same_tensors_and_frees_the_same_ones(
+    block: Callable[..., torch.Tensor], aliased: bool, executed: int
+) -> None:
+    replayed, counted = CachedRun(block, True, aliased), CachedRun(block, False, aliased)
+    assert (replayed.executed, counted.executed) == (executed, 7)
+    assert contents(replayed.call) == contents(counted.call)
+    assert (replayed.cached, replayed.index) == (counted.cached, counted.index)
+    assert (replayed.alive, replayed.peak) == (counted.alive, counted.peak)
+    assert replayed.recorder.live.now == counted.recorder.live.now == 0
+
+
 def profile_of(name: str) -> diffprof.Profile:
     small = SMALL_PIPELINES[name]
     return diffprof.profile(small.build(), **small.arguments())

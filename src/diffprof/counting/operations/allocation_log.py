@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
 import torch
@@ -35,7 +35,7 @@ class LiveBytes:
         """The log for the next events."""
         self.owner = ""
         """The path of the module that allocates now."""
-        self._references: dict[int, _Storage] = {}
+        self._references: dict[int, LiveStorage] = {}
 
     def start_peak(self) -> int:
         """Start a new peak; return the bytes that are live now."""
@@ -47,7 +47,7 @@ class LiveBytes:
         size = storage.nbytes()
         if not size:
             return
-        reference = _Storage(storage, self._remove)
+        reference = LiveStorage(storage, self._remove)
         reference.size = size
         reference.log = log = self.log
         reference.number = log.count
@@ -73,6 +73,15 @@ class LiveBytes:
                     found[storage._cdata] = reference.number - first
         return found
 
+    def references_to(self, storages: Collection[int]) -> dict[int, LiveStorage]:
+        """Return what is known of these live storages, by address."""
+        found = {}
+        for reference in self._references.values():
+            storage = reference()
+            if storage is not None and storage._cdata in storages:
+                found[storage._cdata] = reference
+        return found
+
     def replay(self, entries: Iterable[Any], allocations: int, peak: int) -> None:
         """Repeat earlier events: this many `allocations`, with at most `peak` bytes at once."""
         self.log.raw.extend(entries)
@@ -81,7 +90,7 @@ class LiveBytes:
 
     def keep(self, storage: Any, number: int) -> None:
         """Give the storage a number of the log."""
-        reference = _Storage(storage, self._remove)
+        reference = LiveStorage(storage, self._remove)
         reference.size, reference.log, reference.number = storage.nbytes(), self.log, number
         self._references[id(reference)] = reference
         self.now += reference.size
@@ -127,7 +136,9 @@ class LiveBytes:
             gone.log.raw.append(gone.number)
 
 
-class _Storage(weakref.ref):  # type: ignore[type-arg]
+class LiveStorage(weakref.ref):  # type: ignore[type-arg]
+    """A storage that is alive, the log that has its allocation, and the number that it has there."""
+
     __slots__ = ("log", "number", "size")
     size: int
     log: AllocationLog | None

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
 import torch
+
+from diffprof.counting.operations.input_lists import KEPT
 
 PLAIN = frozenset({bool, int, float, complex, str, bytes, type(None), torch.dtype, torch.device, torch.Size})
 """Types of values that can be compared by equality."""
@@ -18,30 +20,55 @@ class NotReplayableError(Exception):
     """A call with such inputs, outputs or effects must be counted each time."""
 
 
-def input_signature(args: tuple[Any, ...], kwargs: dict[str, Any], tensors: list[torch.Tensor]) -> Any:
-    """Return what a call can depend on, except values; None if it is not known. Its tensors are added to `tensors`.
+@dataclass
+class Inputs:
+    """The inputs of a module call that are tensors or lists."""
 
-    Tensors in a list or dict are excluded: a call may replace and thereby free them.
+    tensors: list[torch.Tensor] = field(default_factory=list)
+    """Without those in lists, which a call may replace and thereby free."""
+    lists: list[list[Any]] = field(default_factory=list)
+    storages: dict[int, int] = field(default_factory=dict)
+    """Numbers of storages, by address."""
+
+
+def input_signature(args: tuple[Any, ...], kwargs: dict[str, Any], inputs: Inputs) -> tuple[Any, Any] | None:
+    """Return what a call can depend on, except values, and what is in the lists; None if it is not known.
+
+    Its tensors and lists are added to `inputs`. Tensors in a dict, or in a list within a list, are not known.
     """
-    storages: dict[int, int] = {}
-    try:
-        given = [_describe_input(value, tensors, storages) for value in args]
-        named = [(name, _describe_input(value, tensors, storages)) for name, value in kwargs.items()]
-    except NotReplayableError:
-        tensors.clear()
-        return None
-    return tuple(given), tuple(named)
+    with torch._C.DisableTorchFunction():  # modes would look at each question about a shape
+        try:
+            given = tuple([_describe_input(value, inputs) for value in args])
+            named = tuple([(name, _describe_input(value, inputs)) for name, value in kwargs.items()])
+            contents = tuple([tuple([_describe_element(part, inputs) for part in one]) for one in inputs.lists])
+        except NotReplayableError:
+            inputs.tensors.clear()  # hold nothing that the call may free
+            return None
+    return (given, named), contents
 
 
-def _describe_input(value: Any, tensors: list[torch.Tensor], storages: dict[int, int]) -> Any:
+def _describe_input(value: Any, inputs: Inputs) -> Any:
     kind = type(value)
     if kind in TENSORS:
-        tensors.append(value)
-        storage = storages.setdefault(value.untyped_storage()._cdata, len(storages))
-        return value.shape, value.stride(), value.dtype, value.is_meta, storage
+        inputs.tensors.append(value)
+        return _describe_tensor(value, inputs)
     if kind is tuple:
-        return kind, *[_describe_input(part, tensors, storages) for part in value]
+        return kind, *[_describe_input(part, inputs) for part in value]
+    if kind is list:
+        places = [number for number, other in enumerate(inputs.lists) if other is value]
+        if not places:
+            inputs.lists.append(value)
+        return kind, places[0] if places else len(inputs.lists) - 1
     return _describe_plain(value)
+
+
+def _describe_tensor(tensor: torch.Tensor, inputs: Inputs) -> Any:
+    storage = inputs.storages.setdefault(tensor.untyped_storage()._cdata, len(inputs.storages))
+    return tensor.shape, tensor.stride(), tensor.dtype, tensor.is_meta, storage
+
+
+def _describe_element(value: Any, inputs: Inputs) -> Any:
+    return _describe_tensor(value, inputs) if type(value) in TENSORS else _describe_plain(value)
 
 
 def _describe_plain(value: Any) -> Any:
@@ -134,7 +161,7 @@ class _OutputPlanner:
         kind = type(value)
         if kind in TENSORS:
             return _InputTensor(self._inputs[id(value)]) if id(value) in self._inputs else self._plan_tensor(value)
-        if kind in PLAIN or isinstance(value, Enum):
+        if kind in PLAIN or isinstance(value, Enum) or value is KEPT:
             return _Value(value)
         if kind is list or kind is tuple:
             return _Container(kind, tuple(map(self.plan, value)))
