@@ -191,8 +191,15 @@ def _find_part(reference: str) -> Part | None:
     """Find the part ``model.slot`` in an entry that comes with diffprof."""
     name, _, slot = reference.rpartition(".")
     path = FOLDER / f"{name}.toml"
-    values = _parse(_text(path), path).get("components", {}).get(slot) if path.is_file() else None
+    values = _shipped_parts(path).get(slot) if path.is_file() else None
     return read_part(slot, values, name) if values is not None and "same_as" not in values else None
+
+
+@cache
+def _shipped_parts(path: Path) -> Mapping[str, Any]:
+    """The parts of an entry that comes with diffprof, to which several others refer."""
+    parts: Mapping[str, Any] = _parse(_text(path), path).get("components", {})
+    return parts
 
 
 def _text(path: Path) -> str:
