@@ -165,3 +165,38 @@ def test_the_built_in_model_is_loaded_from_its_folder() -> None:
 
 def test_the_place_of_a_live_pipeline_is_left_open() -> None:
     assert any('from_pretrained("FOLDER OR HUB ID"' in line for line in lines_for("StableDiffusionPipeline"))
+
+
+def test_weights_that_are_quantized_on_the_device_are_loaded_when_the_text_encoders_are_gone() -> None:
+    settings = RunSettings.create(quantize={"transformer": "nf4", "text_encoder_2": "int8"})
+    lines = code("flux.1-dev", replace(settings, drop_text_encoders=True)).splitlines()
+    early, late = (number for number, line in enumerate(lines) if line.startswith("pipe = "))
+    assert "transformer=None" in lines[early] and "text_encoder=None, text_encoder_2=None" in lines[late]
+    assert early < lines.index("del pipe") < lines.index("torch.cuda.empty_cache()") < late
+    configured = [number for number, line in enumerate(lines) if line.startswith('    "')]
+    assert [lines[number].strip().partition('"')[2].partition('"')[0] for number in configured] == [
+        "text_encoder_2", "transformer",
+    ]  # fmt: skip
+    assert configured[0] < early < configured[1] < late
+    assert lines[-2] == 'pipe.to("cuda")' and lines[-1].startswith("result = pipe(prompt_embeds=")
+
+
+def test_weights_that_are_quantized_on_the_host_are_loaded_at_once() -> None:
+    settings = replace(RunSettings.create(quantize={"transformer": "int8"}), drop_text_encoders=True)
+    settings = replace(settings, quantize={"transformer": "torchao:int8"})
+    assert code("flux.1-dev", settings).count("pipe = ") == 1
+
+
+@pytest.mark.parametrize(("dtype", "excluded"), [("float16", True), ("bfloat16", False)])
+def test_a_stream_offloads_nothing_that_the_pipeline_casts(dtype: str, excluded: bool) -> None:
+    profile = diffprof.profile("sdxl", dtype=dtype, num_inference_steps=1)
+    lines = program(profile, Request("sdxl", {}, dtype=dtype), RunSettings(offload="group-leaf"))
+    line = next(line for line in lines if "enable_group_offload" in line)
+    assert ('exclude_modules=["vae"]' in line) is excluded
+
+
+def test_an_image_that_is_a_stand_in_and_needed_is_loaded_once() -> None:
+    request = Request.create("sdxl", {"num_inference_steps": 1}, ip_adapter="base")
+    profile = diffprof.profile("sdxl", num_inference_steps=1, ip_adapter="base")
+    lines = program(profile, request, RunSettings())
+    assert sum(line.startswith("ip_adapter_image = ") for line in lines) == 1

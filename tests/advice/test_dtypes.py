@@ -9,7 +9,7 @@ import pytest
 
 import diffprof
 from diffprof.advice.dtypes import dtype_assumption, dtype_on
-from diffprof.catalogue.accelerators import find_accelerator
+from diffprof.catalogue.accelerators import Accelerator, find_accelerator
 from diffprof.record.profile import Profile
 
 
@@ -30,6 +30,34 @@ def test_float16_takes_the_place_of_bfloat16_where_nobody_asked_for_a_dtype(
     model: object, dtype: str | None, gpus: list[str], expected: str | None
 ) -> None:
     assert dtype_on(model, dtype, [find_accelerator(name) for name in gpus]) == expected
+
+
+def accelerator_with(*dtypes: str) -> Accelerator:
+    peaks = find_accelerator("l4").peak_flops_per_second
+    return replace(find_accelerator("l4"), peak_flops_per_second={dtype: peaks[dtype] for dtype in dtypes})
+
+
+@pytest.mark.parametrize(
+    ("model", "peaks", "expected"),
+    [
+        ("sdxl", ("float32", "bfloat16"), "bfloat16"),
+        ("sdxl", ("float32",), "float32"),
+        ("flux.1-dev", ("float32", "float16"), "float16"),
+        ("flux.1-dev", ("int8",), None),
+        ("sdxl", ("float32", "float16"), None),
+    ],
+)
+def test_a_dtype_that_the_accelerator_has_is_taken(model: str, peaks: tuple[str, ...], expected: str | None) -> None:
+    assert dtype_on(model, None, [accelerator_with(*peaks)]) == expected
+
+
+def test_no_dtype_is_suggested_that_the_accelerator_lacks(small: Profile) -> None:
+    own = replace(small, request=replace(small.request, model="sdxl", dtype=None))
+    assert dtype_assumption(own, accelerator_with("float32", "bfloat16")) == (
+        "l4 does not compute in float16: products are emulated, slowly; count it in bfloat16"
+    )
+    taken = replace(own, request=replace(own.request, dtype="bfloat16"))
+    assert (dtype_assumption(taken, accelerator_with("bfloat16")) or "").endswith("bfloat16 is taken")
 
 
 @pytest.fixture(scope="module")

@@ -7,8 +7,9 @@ from dataclasses import replace
 import pytest
 
 from diffprof.counting.profile import profile_model
-from diffprof.prediction.cast_weights import own_code, with_cast
+from diffprof.prediction.cast_weights import kept_on_device, own_code, with_cast
 from diffprof.prediction.device_memory import DeviceMemory
+from diffprof.prediction.host_memory import predict_host_memory
 from diffprof.prediction.memory_simulation import predict_memory
 from diffprof.prediction.timeline import pipeline_call
 from diffprof.record.allocations import ALLOCATE, CALL, RELEASE, AllocationEvent, Allocations, compress
@@ -74,6 +75,24 @@ def test_the_autoencoder_is_brought_in_float32(four_images: Profile) -> None:
     decode = next(stage for stage in stages if stage.stage == "decode")
     assert decode.weights == {"vae": 2 * four_images.components["vae"].weight_bytes}
     assert own_code(four_images, is_resident=False).cast == ("vae",)
+
+
+@pytest.mark.parametrize("way", ["group", "group-leaf"])
+def test_from_a_stream_weights_come_as_they_were_so_that_the_autoencoder_stays_on_the_device(
+    four_images: Profile, way: str
+) -> None:
+    streamed, plain = RunSettings(offload=way), RunSettings(offload=way, use_stream=False)
+    assert (kept_on_device(four_images, streamed), kept_on_device(four_images, plain)) == (("vae",), ())
+    held = [
+        {stage.stage: stage.weights.get("vae", 0) for stage in predict_memory(four_images, one, DeviceMemory("ampere"))}
+        for one in (streamed, plain)
+    ]
+    weights = four_images.components["vae"].weight_bytes
+    assert held[0]["encode"] == held[0]["decode"] == weights
+    assert held[1]["encode"] == 0 and held[1]["decode"] < weights
+    pinned = [predict_host_memory(four_images, one).pinned_bytes for one in (streamed, RunSettings(offload="model"))]
+    others = sum(part.weight_bytes for slot, part in four_images.components.items() if slot != "vae")
+    assert others <= pinned[0] < 2 * others and pinned[1] == 0
 
 
 def test_nothing_is_cast_where_all_is_in_one_dtype(four_images: Profile) -> None:

@@ -31,3 +31,12 @@ def test_a_component_without_weights_waits_for_none() -> None:
 def test_only_groups_travel_while_something_computes() -> None:
     policies = ("none", "model", "sequential", "group", "group-leaf")
     assert [overlaps(policy) for policy in policies] == [False, False, False, True, True]
+
+
+def test_without_a_stream_groups_go_both_ways_in_ordinary_memory_and_nothing_overlaps() -> None:
+    fast = plain_device(host_link=25e9)
+    weights = {"unet": 2_700_000_000}
+    (both_ways,) = transfer_seconds(workload_of_loads(), weights, fast, "group", use_stream=False)
+    (one_way,) = transfer_seconds(workload_of_loads(), weights, fast, "sequential")
+    assert both_ways == pytest.approx(2 * one_way)
+    assert not overlaps("group-leaf", use_stream=False)

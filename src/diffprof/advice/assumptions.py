@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from diffprof.advice.abilities import classes_without_plan
-from diffprof.advice.dtypes import HALF, dtype_assumption
+from diffprof.advice.dtypes import dtype_assumption, is_in_another_dtype
 from diffprof.catalogue.accelerators import Accelerator
 from diffprof.catalogue.efficiency import family_of, fitted_numbers
 from diffprof.prediction.calibration import Calibration
@@ -49,13 +49,15 @@ def _about_accelerators(profile: Profile, accelerators: Sequence[Accelerator]) -
         yield f"no times of {', '.join(unknown)} or their families were available: the intervals are wide"
     yield from _about_dtypes(profile, accelerators)
     for entry in accelerators:
-        line = dtype_assumption(profile, entry) if profile.request.dtype == HALF else None
+        line = dtype_assumption(profile, entry) if is_in_another_dtype(profile) else None
         if line:
             yield line
 
 
 def _about_devices(profile: Profile, settings: RunSettings) -> Iterator[str]:
-    if settings.offload != "none":
+    if settings.offload.startswith("group") and not settings.use_stream:
+        yield "groups travel from ordinary memory of the host before they run, and back after it"
+    elif settings.offload != "none":
         yield _OFFLOADS[settings.offload]
     if settings.devices > 1:
         yield (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -10,8 +11,9 @@ from diffprof.advice.commands import is_plain
 from diffprof.advice.literals import literal
 from diffprof.advice.loading_code import LoadingCode, entry_of, required_arguments
 from diffprof.advice.prompt_code import ENCODED as ENCODED
-from diffprof.advice.prompt_code import PromptCode
-from diffprof.prediction.weights import compute_dtype
+from diffprof.advice.prompt_code import ENCODES_WITH_DENOISER, PromptCode
+from diffprof.prediction.cast_weights import kept_on_device
+from diffprof.prediction.weights import compute_dtype, is_quantized_on_device
 from diffprof.record.inputs import ImageSize, VideoSize, recorded_input
 from diffprof.record.profile import Profile
 from diffprof.record.request import Request
@@ -64,7 +66,13 @@ class _Program:
         return name.rpartition(" as ")[2]
 
     def _load_lines(self) -> Iterator[str]:
-        yield from LoadingCode(self.profile, self.request, self.settings, self._import).lines()
+        settings = self.settings
+        if self._prompt is not None and self._late:
+            yield from self._early_lines(self._prompt)
+            encoders = dict.fromkeys(self._encoders)
+            kept = {slot: kind for slot, kind in settings.quantize.items() if slot not in encoders}
+            settings = replace(settings, without=(*settings.without, *encoders), quantize=kept)
+        yield from LoadingCode(self.profile, self.request, settings, self._import).lines()
         if self.request.scheduler:
             stage = self.profile.steps.main
             # A request may have a short name, such as unipc.
@@ -97,13 +105,13 @@ class _Program:
                 f"pipe.{slot}.enable_parallelism(config={config}(ulysses_degree={settings.devices}))"
                 for slot in self.denoisers
             )
-        elif self._prompt is not None:
+        elif self._prompt is not None and not self._late:
             yield from self._encoding_lines(self._prompt)
         else:
-            if settings.drop_text_encoders:
+            if settings.drop_text_encoders and self._prompt is None:
                 yield "# encode the prompt first, with the text encoders alone on the device, and delete them:"
                 yield f"# the results of {self.profile.request.pipeline}.encode_prompt are arguments of the call"
-            yield 'pipe.to("cuda")' if settings.offload == "none" else offload_line(settings)
+            yield 'pipe.to("cuda")' if settings.offload == "none" else self._offload_line()
         if settings.compiled:
             yield from (f"pipe.{slot}.compile()" for slot in self.denoisers)
 
@@ -117,21 +125,61 @@ class _Program:
         is_guided = any(not isinstance(scale, int | float) or scale > 1 for scale in scales)
         return PromptCode(pipeline, self._plain_arguments(), is_guided)
 
+    @cached_property
+    def _encoders(self) -> list[str]:
+        encoders = [slot for slot, part in self.profile.components.items() if part.role == "text_encoder"]
+        return [slot for slot in encoders if slot not in self.settings.without]
+
+    @cached_property
+    def _late(self) -> tuple[str, ...]:
+        """Quantized components to load once the text encoders are gone, because bitsandbytes loads on the device."""
+        packed = [slot for slot in self.settings.quantize if slot not in self._encoders]
+        is_on_device = any(is_quantized_on_device(self.settings.quantize[slot]) for slot in packed)
+        return tuple(packed) if is_on_device and self._prompt is not None else ()
+
+    def _early_lines(self, prompt: PromptCode) -> Iterator[str]:
+        """Load the pipeline without what is loaded later, encode the prompt, and delete it."""
+        settings, late = self.settings, self._late
+        kept = {slot: kind for slot, kind in settings.quantize.items() if slot not in late}
+        left_out = () if self.profile.request.pipeline in ENCODES_WITH_DENOISER else late
+        early = replace(settings, without=(*settings.without, *left_out), quantize=kept)
+        yield f"# {' and '.join(late)} would be on the device from loading on: the prompt is encoded before"
+        yield from LoadingCode(self.profile, self.request, early, self._import).lines(with_adapters=False)
+        yield from self._on_device(prompt)
+        yield "del pipe"
+        yield "torch.cuda.empty_cache()"
+
     def _encoding_lines(self, prompt: PromptCode) -> Iterator[str]:
         """Encode the prompt with only the text encoders on the device, and delete them."""
-        encoders = [slot for slot, part in self.profile.components.items() if part.role == "text_encoder"]
-        encoders = [slot for slot in encoders if slot not in self.settings.without]
-        is_resident = self.settings.offload == "none"
-        if is_resident:
-            yield from (f'pipe.{slot}.to("cuda")' for slot in encoders)
+        yield from self._on_device(prompt)
+        yield f"{' = '.join(f'pipe.{slot}' for slot in self._encoders)} = None"
+        yield "torch.cuda.empty_cache()"
+        if self.settings.offload == "none":
+            yield 'pipe.to("cuda")'
+
+    def _on_device(self, prompt: PromptCode) -> Iterator[str]:
+        """Encode the prompt with the text encoders on the device."""
+        if self.settings.offload == "none":
+            yield from (f'pipe.{slot}.to("cuda")' for slot in self._encoders)
         else:
-            yield offload_line(self.settings)
+            yield self._offload_line()
         yield "with torch.no_grad():"
         yield from (f"    {line}" for line in prompt.lines())
-        yield f"{' = '.join(f'pipe.{slot}' for slot in encoders)} = None"
-        yield "torch.cuda.empty_cache()"
-        if is_resident:
-            yield 'pipe.to("cuda")'
+
+    def _offload_line(self) -> str:
+        settings = self.settings
+        if settings.offload in ("model", "sequential"):
+            return f"pipe.enable_{settings.offload}_cpu_offload()"
+        level, blocks = "leaf_level", ""
+        if settings.offload == "group":
+            level, blocks = "block_level", f", num_blocks_per_group={settings.blocks_per_group}"
+        # What the pipeline casts to float32 would come back in float16 from a stream.
+        kept = list(kept_on_device(self.profile, settings))
+        excluded = f", exclude_modules={literal(kept)}" if kept else ""
+        return (
+            f'pipe.enable_group_offload(torch.device("cuda"), offload_type="{level}"{blocks}, '
+            f"use_stream={settings.use_stream}{excluded})"
+        )
 
     def _call_lines(self) -> Iterator[str]:
         given: dict[str, str] = {}
@@ -193,7 +241,9 @@ class _Program:
         load = self._import("diffusers.utils", "load_video" if is_video else "load_image")
         ending = "mp4" if is_video else "png"
         resized = f".resize(({size.width}, {size.height}))" if isinstance(size, ImageSize) else ""
-        self.inputs.append(f'{name} = {load}("{name}.{ending}"){resized}')
+        line = f'{name} = {load}("{name}.{ending}"){resized}'
+        if line not in self.inputs:
+            self.inputs.append(line)
         return name
 
     def _missing_inputs(self) -> list[str]:
@@ -215,20 +265,6 @@ def _is_media(value: Any) -> bool:
     if isinstance(value, list | tuple):
         return bool(value) and all(map(_is_media, value))
     return isinstance(value, ImageSize | VideoSize)
-
-
-def offload_line(settings: RunSettings) -> str:
-    """The line that enables a kind of offload."""
-    if settings.offload in ("model", "sequential"):
-        return f"pipe.enable_{settings.offload}_cpu_offload()"
-    blocks = ""
-    level = "leaf_level"
-    if settings.offload == "group":
-        level, blocks = "block_level", f", num_blocks_per_group={settings.blocks_per_group}"
-    return (
-        f'pipe.enable_group_offload(torch.device("cuda"), offload_type="{level}"{blocks}, '
-        f"use_stream={settings.use_stream})"
-    )
 
 
 def _guidance_callback(share: float, tensors: tuple[str, ...]) -> Iterator[str]:

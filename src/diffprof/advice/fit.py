@@ -16,6 +16,7 @@ from diffprof.advice.sources import Source, open_source, source_of_profile
 from diffprof.catalogue.accelerators import Accelerator, find_accelerator
 from diffprof.catalogue.own_accelerators import known_accelerators
 from diffprof.errors import RequestError
+from diffprof.prediction.cast_weights import kept_on_device
 from diffprof.prediction.device_memory import DeviceMemory, device_memory
 from diffprof.prediction.known_calls import KnownCalls
 from diffprof.prediction.resolving import resolve_settings
@@ -178,6 +179,10 @@ def memory_assumptions(profile: Profile, settings: RunSettings, device: DeviceMe
         lines.append(f"{', '.join(settings.without)}: not loaded and not called")
     if settings.offload == "group" and settings.use_stream and settings.blocks_per_group > 1:
         lines.append("with a stream, diffusers moves one block at a time; --blocks-per-group counts with --no-stream")
+    lines += [
+        f"{slot} stays on the device: the pipeline casts it to float32, and a stream would bring it back in float16"
+        for slot in kept_on_device(profile, settings)
+    ]
     if settings.devices > 1:
         lines.append("the denoiser's activations are shared equally by the devices; each has all weights")
     lines.append("weights are read from safetensors files into the host's memory before they are moved")

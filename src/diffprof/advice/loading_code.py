@@ -52,8 +52,8 @@ class LoadingCode:
         self.profile, self.request, self.settings = profile, request, settings
         self._import = importer
 
-    def lines(self) -> Iterator[str]:
-        """Load the components that are loaded on their own, then the pipeline."""
+    def lines(self, with_adapters: bool = True) -> Iterator[str]:
+        """Load the components that are loaded on their own, then the pipeline, then adapters."""
         options: list[str] = []
         yield from self._controlnet_lines(options)
         yield from self._gguf_lines(options)
@@ -64,7 +64,8 @@ class LoadingCode:
         left_out = [f"{slot}=None" for slot in self.settings.without]
         words = [self._place(), *config, *left_out, f"torch_dtype=torch.{self.dtype}", *options]
         yield f"pipe = {kind}.{method}({', '.join(words)})"
-        yield from self._adapter_lines()
+        if with_adapters:
+            yield from self._adapter_lines()
 
     def _place(self) -> str:
         """The first argument of ``from_pretrained``."""
@@ -176,7 +177,7 @@ def _bitsandbytes(kind: str, dtype: str) -> str:
 
 
 def _controlnet_id(name: str) -> str:
-    return "CONTROLNET" if name == "usual" else base_id(name)
+    return "FOLDER OR HUB ID OF A CONTROLNET" if name == "usual" else base_id(name)
 
 
 def base_id(name: str) -> str:

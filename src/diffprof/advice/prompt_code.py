@@ -86,6 +86,9 @@ NEGATIVE_PROMPTS: Mapping[str, str] = {
 REPEATED_BY_CALL = ("CogVideoXPipeline", "CogVideoXImageToVideoPipeline", "ZImagePipeline")
 """Pipelines whose call, and not ``encode_prompt``, is told how many results to make of a prompt."""
 
+ENCODES_WITH_DENOISER = ("BriaPipeline",)
+"""Pipelines that encode in the dtype of their denoiser, and cannot without it."""
+
 OF_BOTH = ("max_sequence_length", "text_encoder_out_layers", "system_prompt")
 """Arguments that the method and the call must both be given."""
 

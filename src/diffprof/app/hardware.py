@@ -24,8 +24,8 @@ from diffprof.render.report.markup import Markup, element
 from diffprof.render.report.page import paragraph
 
 FIRST_ACCELERATOR = "rtx-4090"
-LEAST_NAMED = 0.02
-"""Parts of the memory with a smaller share of the bar are not named in its legend."""
+LEAST_NAMED = 0.001
+"""Parts with a smaller share of the peak memory are not named in the legend: the bar is too short to show them."""
 
 
 def accelerator_choice(name: str) -> Any:
@@ -102,11 +102,11 @@ def needed_bytes(fit: Fit) -> int:
 
 
 def _legend(profile: Profile, fit: Fit) -> Markup:
-    longest = needed_bytes(fit)
+    """The name and size of each part that the bar shows, however little of the card they need together."""
     names = [
         element("span", element("i", style=f"background:{colour}"), _part(name, size))
         for name, size, colour in _coloured_parts(profile, fit)
-        if size >= LEAST_NAMED * longest
+        if size >= LEAST_NAMED * fit.peak.device_bytes
     ]
     return element("p", *names, class_="memory-legend")
 

@@ -12,6 +12,7 @@ from diffprof.prediction.timeline import pipeline_call
 from diffprof.prediction.weights import ComponentWeights
 from diffprof.record.allocations import ALLOCATE, RELEASE, AllocationEvent, Allocations, compress
 from diffprof.record.profile import Component, Cost, Profile
+from diffprof.record.run_settings import RunSettings
 
 HALF, SINGLE = "float16", "float32"
 GROWTH = 2
@@ -44,14 +45,27 @@ def own_code(profile: Profile, is_resident: bool) -> OwnCode:
     """The pipeline's own code; `is_resident` says whether the weights stay on the device."""
     cost = pipeline_call(profile).cost
     cast = []
-    for component in profile.components.values():
-        # Stored in float16, but most is computed in float32.
-        if component.dtype == SINGLE and set(component.weight_bytes_by_dtype) == {HALF} and component.calls:
-            allocations = with_cast(cost.allocations, component, is_resident)
-            if allocations is not cost.allocations:
-                cost = replace(cost, allocations=allocations)
-                cast.append(component.slot)
+    for slot in cast_while_running(profile):
+        allocations = with_cast(cost.allocations, profile.components[slot], is_resident)
+        if allocations is not cost.allocations:
+            cost = replace(cost, allocations=allocations)
+            cast.append(slot)
     return OwnCode(cost, tuple(cast))
+
+
+def cast_while_running(profile: Profile) -> tuple[str, ...]:
+    """The components that are stored in float16, and of which most is computed in float32."""
+    return tuple(
+        slot
+        for slot, part in profile.components.items()
+        if part.dtype == SINGLE and set(part.weight_bytes_by_dtype) == {HALF} and part.calls
+    )
+
+
+def kept_on_device(profile: Profile, settings: RunSettings) -> tuple[str, ...]:
+    """The components that must stay on the device: with a stream, groups come back in the dtype of before a cast."""
+    is_streamed = settings.offload.startswith("group") and settings.use_stream
+    return cast_while_running(profile) if is_streamed else ()
 
 
 def grown(weights: ComponentWeights) -> ComponentWeights:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from diffprof.prediction.cast_weights import kept_on_device
 from diffprof.prediction.weights import ComponentWeights, component_weights, is_quantized_on_device
 from diffprof.record.fit import HostMemory
 from diffprof.record.profile import Profile
@@ -25,7 +26,8 @@ def predict_host_memory(profile: Profile, settings: RunSettings) -> HostMemory:
     if settings.offload == "none":
         running = PROCESS_BYTES
     elif settings.offload.startswith("group") and settings.use_stream:
-        pinned = sum(weights.pinned_bytes for weights in kept.values())
+        moved = kept.keys() - kept_on_device(profile, settings)
+        pinned = sum(kept[slot].pinned_bytes for slot in moved)
         # Groups are pinned one after the other: what is not pinned yet lies there as it was loaded.
         running = PROCESS_BYTES + pinned
         load = max(load, PROCESS_BYTES + pinned + max((weights.total_bytes for weights in kept.values()), default=0))

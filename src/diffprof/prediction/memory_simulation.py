@@ -9,7 +9,7 @@ from functools import lru_cache
 from diffprof.errors import FileFormatError
 from diffprof.prediction.allocator import CachingAllocator, Occupied
 from diffprof.prediction.call_memory import CallPeak, CallSimulation
-from diffprof.prediction.cast_weights import grown
+from diffprof.prediction.cast_weights import grown, kept_on_device
 from diffprof.prediction.device_memory import DeviceMemory
 from diffprof.prediction.event_player import Event, EventPlayer
 from diffprof.prediction.known_calls import KnownCalls
@@ -104,12 +104,13 @@ class MemorySimulation:
         self.stay = set(profile.placement.stay_on_device if profile.placement else ())
         # diffusers adds no hooks to these, because they could not be moved before version 0.48 of bitsandbytes.
         self.stay |= {slot for slot, scheme in settings.quantize.items() if scheme == "bitsandbytes:int8"}
+        self.stay |= set(kept_on_device(profile, settings))
         self.kept = 0
         self.stage = LOAD
         self.last_call = {call.component: number for number, call in enumerate(profile.calls)}
 
     def run(self) -> None:
-        is_resident = self.settings.offload == "none"
+        is_resident = self.settings.offload == "none" or bool(kept_on_device(self.profile, self.settings))
         own_code = self.known.own_code(self.profile, is_resident)
         if not is_resident:
             self.weights |= {slot: grown(self.weights[slot]) for slot in own_code.cast}

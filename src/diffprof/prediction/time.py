@@ -165,12 +165,13 @@ def predict_time(
 def _waits(job: Job, device: DeviceModel, times: CallTimes) -> Floats:
     """The time that each call waits for transferred weights and for other devices."""
     settings = job.settings
-    moved = np.array(transfer_seconds(job.workload, job.weights, device, settings.offload))
+    way = (settings.offload, settings.use_stream)
+    moved = np.array(transfer_seconds(job.workload, job.weights, device, *way))
     exchanges = [
         exchange_seconds(call, settings.devices, device) if call.component in job.denoisers else 0.0
         for call in job.workload.calls
     ]
-    hidden = times.total if overlaps(settings.offload) else 0.0
+    hidden = times.total if overlaps(*way) else 0.0
     waits: Floats = np.maximum(0.0, moved - hidden) + np.array(exchanges)
     return waits
 

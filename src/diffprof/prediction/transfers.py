@@ -18,18 +18,20 @@ PINNED_SHARE = 0.8
 
 
 def transfer_seconds(
-    workload: Workload, weights: Mapping[str, int], device: DeviceModel, policy: str
+    workload: Workload, weights: Mapping[str, int], device: DeviceModel, policy: str, use_stream: bool = True
 ) -> tuple[float, ...]:
     """The transfer time of one call of each kind, before overlap with computation is subtracted."""
-    return tuple(_call_seconds(call, weights.get(call.component, 0), device, policy) for call in workload.calls)
+    return tuple(
+        _call_seconds(call, weights.get(call.component, 0), device, policy, use_stream) for call in workload.calls
+    )
 
 
-def overlaps(policy: str) -> bool:
+def overlaps(policy: str, use_stream: bool = True) -> bool:
     """Whether the next group is moved while the previous one computes."""
-    return policy.startswith("group")
+    return policy.startswith("group") and use_stream
 
 
-def _call_seconds(call: CallLoads, weight_bytes: int, device: DeviceModel, policy: str) -> float:
+def _call_seconds(call: CallLoads, weight_bytes: int, device: DeviceModel, policy: str, use_stream: bool) -> float:
     if policy == "none" or not weight_bytes:
         return 0.0
     pageable = min(PAGEABLE_BYTES_PER_SECOND, device.host_link)
@@ -38,4 +40,6 @@ def _call_seconds(call: CallLoads, weight_bytes: int, device: DeviceModel, polic
         return 2 * weight_bytes / pageable / max(1.0, call.times)
     if policy == "sequential":
         return weight_bytes / pageable
+    if not use_stream:
+        return 2 * weight_bytes / pageable  # there and back, because no copy is left on the host
     return weight_bytes / (device.host_link * PINNED_SHARE)

@@ -68,6 +68,14 @@ def test_where_only_the_cache_of_the_allocator_is_too_large_its_setting_is_named
     )
 
 
+def test_where_the_host_lacks_memory_nothing_is_said_of_the_device() -> None:
+    lacking = replace(FIT, changes=(), usable_bytes=9 * GIB + GIB // 2, ram_bytes=GIB, fits=False)
+    (sentence,) = last_resort(lacking)
+    assert sentence == "no change that was tried is enough: loading takes 6.00 GiB of the host"
+    pinned = replace(lacking, ram_bytes=4 * GIB, host=replace(FIT.host, load_bytes=3 * GIB))
+    assert last_resort(pinned) == []
+
+
 def test_each_stage_has_its_parts() -> None:
     columns = {column.heading: list(column.cells) for column in stages_block(FIT).columns}
     assert columns["stage"] == ["load", "decode"]

@@ -38,6 +38,13 @@ def test_components_and_kinds_have_a_column_for_each_accelerator() -> None:
 def test_more_accelerators_than_columns_are_counted() -> None:
     many = replace(PREDICTION, accelerators={f"gpu-{n}": predicted_time(n + 1) for n in range(10)})
     assert component_block(many).after == ["and 2 more accelerators"]
+    assert component_block(many, most=9).after == ["and 1 more accelerator"]
+
+
+def test_all_accelerators_have_columns_where_nothing_limits_them() -> None:
+    many = replace(PREDICTION, accelerators={f"gpu-{n}": predicted_time(n + 1) for n in range(10)})
+    _, *parts, _ = blocks(many, most=None)
+    assert [(len(block.columns), block.after) for block in parts] == [(11, []), (11, [])]
 
 
 def test_the_settings_are_said() -> None:

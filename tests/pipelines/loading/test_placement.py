@@ -69,6 +69,17 @@ def test_group_offload_works_on_the_cpu_and_changes_no_image(tmp_path: Path) -> 
     assert (generate_small("flux", plain) == generate_small("flux", offloaded)).all()
 
 
+@pytest.mark.parametrize(("dtype", "kept"), [("float16", ["vae"]), ("bfloat16", [])])
+def test_what_the_pipeline_casts_to_float32_is_not_offloaded_with_a_stream(
+    dtype: str, kept: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pipeline = SMALL_PIPELINES["stable-diffusion-xl"].build().to(getattr(torch, dtype))
+    given: dict[str, Any] = {}
+    monkeypatch.setattr(type(pipeline), "enable_group_offload", lambda self, device, **options: given.update(options))
+    place_pipeline(pipeline, Target(CUDA, "group"))
+    assert given == {"offload_type": "leaf_level", "use_stream": True, "exclude_modules": kept}
+
+
 class Refusing:
     def enable_model_cpu_offload(self, **_: Any) -> None:
         raise ValueError("no order is known")

@@ -73,6 +73,12 @@ def last_resort(fit: Fit) -> list[str]:
     """A sentence about what else would help, if it does not fit and no change is enough."""
     if fit.fits is not False or fit.changes or fit.usable_bytes is None:
         return []
+    if fit.ram_bytes is not None and fit.host.peak_bytes > fit.ram_bytes:
+        # The device's memory is not what is lacking.
+        loaded = (
+            f"no change that was tried is enough: loading takes {numbers.gibibytes(fit.host.load_bytes)} of the host"
+        )
+        return [loaded] if fit.host.load_bytes > fit.ram_bytes else []
     is_tiled = fit.request is not None and "vae_tiling" in fit.request.enable
     # Tiles make the tensors of the decoder smaller.
     fixed = [stage for stage in fit.stages if stage.stage != "decode" or is_tiled]

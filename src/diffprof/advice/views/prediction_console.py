@@ -35,4 +35,4 @@ def prediction_markdown(prediction: Prediction, by: PredictionTable | None = Non
 
 def prediction_notebook(prediction: Prediction) -> str:
     """The prediction as HTML, for a notebook."""
-    return blocks_html(blocks(prediction))
+    return blocks_html(blocks(prediction, most=None))

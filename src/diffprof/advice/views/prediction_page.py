@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from diffprof.advice.views.prediction_charts import times_chart
+from diffprof.advice.views.prediction_charts import LOGARITHMIC, is_logarithmic, times_chart
 from diffprof.advice.views.prediction_tables import PredictionTable, blocks, describe_basis
 from diffprof.advice.views.request_words import heading
 from diffprof.record.prediction import Prediction
@@ -23,8 +23,9 @@ def prediction_html(prediction: Prediction) -> str:
             times_chart(prediction, by_kind=True), "Predicted time of each accelerator by kind of operation"
         ),
     }
-    page.add("On which hardware", page.tabs("charts", charts), html_table(summary.columns))
-    for block in blocks(prediction)[1:-1]:
+    note = paragraph(LOGARITHMIC, "note") if is_logarithmic(prediction) else ""
+    page.add("On which hardware", note, page.tabs("charts", charts), html_table(summary.columns))
+    for block in blocks(prediction, most=None)[1:-1]:  # a page scrolls sideways
         page.add(block.title, html_table(block.columns), *(paragraph(line, "note") for line in block.after))
     page.add("Assumptions", element("ul", *(element("li", line) for line in prediction.assumptions)))
     header = [

@@ -20,7 +20,7 @@ LIMITED = {
 }
 FITS = {True: "yes", False: "no", None: ""}
 MOST_ACCELERATORS = 8
-"""That have a column of their own in the tables of components and kinds."""
+"""That have a column of their own in the tables of components and kinds, where a table cannot scroll."""
 
 
 class PredictionTable(str, Enum):
@@ -31,12 +31,20 @@ class PredictionTable(str, Enum):
     kind = "kind"
 
 
-def blocks(prediction: Prediction, by: PredictionTable | None = None, verbose: bool = False) -> list[Block]:
-    """All tables, or one of them; with all assumptions or with how many there are."""
+def blocks(
+    prediction: Prediction,
+    by: PredictionTable | None = None,
+    verbose: bool = False,
+    most: int | None = MOST_ACCELERATORS,
+) -> list[Block]:
+    """All tables, or one of them; with all assumptions or with how many there are.
+
+    At most this many accelerators have a column of their own; all of them if it is none.
+    """
     tables = {
         PredictionTable.accelerator: accelerator_block(prediction),
-        PredictionTable.component: component_block(prediction),
-        PredictionTable.kind: kind_block(prediction),
+        PredictionTable.component: component_block(prediction, most),
+        PredictionTable.kind: kind_block(prediction, most),
     }
     chosen = list(tables.values()) if by is None else [tables[by]]
     return [*chosen, *([_assumptions(prediction)] if verbose else [_number_of_assumptions(prediction)])]
@@ -71,40 +79,40 @@ BASES = {"device": "this one", "family": "its family", "none": "others", "measur
 """Where the numbers of an accelerator came from."""
 
 
-def component_block(prediction: Prediction) -> Block:
+def component_block(prediction: Prediction, most: int | None = MOST_ACCELERATORS) -> Block:
     """Seconds of each component, with a column for each accelerator."""
     return _parts_block(
-        prediction,
         "By component",
         "component",
         {
             name: {slot: part.total_seconds for slot, part in time.components.items()}
             for name, time in _fastest_first(prediction)
         },
+        most,
     )
 
 
-def kind_block(prediction: Prediction) -> Block:
+def kind_block(prediction: Prediction, most: int | None = MOST_ACCELERATORS) -> Block:
     """Seconds of each kind of operation, with a column for each accelerator."""
     return _parts_block(
-        prediction, "By kind of operation", "kind", {name: time.kinds for name, time in _fastest_first(prediction)}
+        "By kind of operation", "kind", {name: time.kinds for name, time in _fastest_first(prediction)}, most
     )
 
 
-def _parts_block(prediction: Prediction, title: str, heading: str, parts: Mapping[str, Mapping[str, float]]) -> Block:
-    shown = dict(list(parts.items())[:MOST_ACCELERATORS])
-    most: dict[str, float] = {}
+def _parts_block(title: str, heading: str, parts: Mapping[str, Mapping[str, float]], most: int | None) -> Block:
+    shown = dict(list(parts.items())[:most])
+    longest: dict[str, float] = {}
     for table in shown.values():
         for name, seconds in table.items():
-            most[name] = max(most.get(name, 0.0), seconds)
-    names = sorted(most, key=lambda name: -most[name])
+            longest[name] = max(longest.get(name, 0.0), seconds)
+    names = sorted(longest, key=lambda name: -longest[name])
     columns = [Column(heading, names, justify="left", style="bold")]
     columns += [
         Column(accelerator, [numbers.estimate(table.get(name, 0.0)) for name in names], rank=place)
         for place, (accelerator, table) in enumerate(shown.items())
     ]
     left = len(parts) - len(shown)
-    return Block(title, columns=columns, after=[f"and {left} more accelerators"] if left else [])
+    return Block(title, columns=columns, after=[f"and {numbers.times(left, 'more accelerator')}"] if left else [])
 
 
 def describe_basis(prediction: Prediction) -> str:

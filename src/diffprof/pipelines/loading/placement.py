@@ -51,12 +51,25 @@ def place_pipeline(pipeline: Any, target: Target) -> None:
         elif offload == "sequential":
             pipeline.enable_sequential_cpu_offload(device=device)
         elif offload == "group":
-            pipeline.enable_group_offload(device, offload_type="leaf_level", use_stream=device.type == "cuda")
+            use_stream = device.type == "cuda"
+            kept = _cast_while_running(pipeline) if use_stream else []
+            pipeline.enable_group_offload(
+                device, offload_type="leaf_level", use_stream=use_stream, exclude_modules=kept
+            )
         else:
             pipeline.to(device)
     except Exception as error:
         way = f"offload by {offload}" if offload else f"run on {device}"
         raise PipelineError(f"{type(pipeline).__name__} cannot {way}: {error}") from error
+
+
+def _cast_while_running(pipeline: Any) -> list[str]:
+    """The components that the pipeline casts to float32, as SDXL its VAE; a stream would undo that."""
+    return [
+        name
+        for name, part in pipeline.components.items()
+        if getattr(getattr(part, "config", None), "force_upcast", False) and part.dtype == torch.float16
+    ]
 
 
 def requested_device(name: str | None) -> torch.device:
