@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
 import torch
 
 from diffprof.catalogue.accelerators import find_accelerator
+from diffprof.errors import RequestError
 from diffprof.prediction.device import device_of
 from diffprof.runtime import hardware_calibration
-from diffprof.runtime.hardware_calibration import _attention_numbers, calibrate, short_name
+from diffprof.runtime.hardware_calibration import (
+    BundledPipeline,
+    BusyMachineError,
+    _attention_numbers,
+    calibrate,
+    check_name,
+    short_name,
+)
 from diffprof.runtime.machine_timings import MachineTimings
 
 TIMINGS = MachineTimings(
@@ -31,14 +40,30 @@ TIMINGS = MachineTimings(
 )
 
 
+CPU = torch.device("cpu")
+PIPELINE_SECONDS = 0.1
+DISTURBED = replace(TIMINGS, kernel_seconds=0.0116)
+"""As they were measured next to other programs."""
+
+Timed = Callable[..., None]
+
+
 @pytest.fixture
-def timed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hardware_calibration, "time_machine", lambda device, dtype, progress: TIMINGS)
+def timed(monkeypatch: pytest.MonkeyPatch) -> Timed:
+    """Let a calibration find these timings and these times of the pipeline, in turn."""
+
+    def time(*timings: MachineTimings, pipeline: tuple[float, ...] = (PIPELINE_SECONDS,)) -> None:
+        found, seconds = iter(timings), iter(pipeline)
+        monkeypatch.setattr(hardware_calibration, "CALLS", 1)
+        monkeypatch.setattr(hardware_calibration, "time_machine", lambda device, dtype, progress: next(found))
+        monkeypatch.setattr(hardware_calibration, "_call_seconds", lambda pipeline, arguments: next(seconds))
+
+    return time
 
 
-@pytest.mark.usefixtures("timed")
-def test_a_processor_reaches_what_was_timed() -> None:
-    entry = calibrate(torch.device("cpu"), "my-cpu")
+def test_a_processor_reaches_what_was_timed(timed: Timed) -> None:
+    timed(TIMINGS)
+    entry = calibrate(CPU, "my-cpu")
     device = device_of(entry)
     assert (entry.name, entry.architecture, device.is_processor) == ("my-cpu", "cpu", True)
     assert device.product_rate("float32") == pytest.approx(2e11)
@@ -61,11 +86,58 @@ def test_the_measured_time_of_attention_on_an_accelerator_is_that_of_its_product
         assert efficiency.masked_score_passes > 1
 
 
-@pytest.mark.usefixtures("timed")
-@pytest.mark.extensive
-def test_the_host_is_as_slow_as_in_a_real_pipeline() -> None:
-    entry = calibrate(torch.device("cpu"))
-    assert entry.measured["operation_seconds"] > TIMINGS.operation_seconds
+def test_the_host_is_as_slow_as_in_a_pipeline(timed: Timed) -> None:
+    timed(TIMINGS)
+    assert calibrate(CPU).measured["operation_seconds"] > TIMINGS.operation_seconds
+
+
+def test_the_fitted_numbers_predict_the_pipeline_that_they_were_fitted_to(timed: Timed) -> None:
+    timed(TIMINGS)
+    entry = calibrate(CPU)
+    assert BundledPipeline(CPU).predicted_seconds(entry) == pytest.approx(PIPELINE_SECONDS)
+
+
+def test_numbers_that_contradict_the_pipeline_are_measured_once_more(timed: Timed) -> None:
+    timed(DISTURBED, TIMINGS, pipeline=(PIPELINE_SECONDS, 2 * PIPELINE_SECONDS))
+    said: list[str] = []
+    entry = calibrate(CPU, progress=said.append)
+    assert entry.measured["kernel_seconds"] == TIMINGS.kernel_seconds
+    assert said == ["a pipeline", "everything again, because the numbers contradict each other", "a pipeline"]
+    assert BundledPipeline(CPU).predicted_seconds(entry) == pytest.approx(PIPELINE_SECONDS)
+
+
+@pytest.mark.parametrize(
+    ("timings", "seconds"),
+    [(DISTURBED, PIPELINE_SECONDS), (TIMINGS, 100 * PIPELINE_SECONDS)],
+    ids=["the parts are too slow for the pipeline", "the pipeline is too slow for its parts"],
+)
+def test_numbers_that_contradict_each_other_twice_are_an_error(
+    timings: MachineTimings, seconds: float, timed: Timed
+) -> None:
+    timed(timings, timings, pipeline=(seconds, seconds))
+    with pytest.raises(BusyMachineError, match=r"seems busy: .* contradict each other by a factor of \d+\.\d, so"):
+        calibrate(CPU)
+
+
+@pytest.mark.parametrize("name", ["h100-sxm", "h100sxm", "tesla-t4"])
+def test_the_name_of_another_accelerator_is_refused_before_anything_is_timed(name: str, timed: Timed) -> None:
+    timed()
+    with pytest.raises(RequestError, match=rf"^{name} is another accelerator of the catalogue \(.+\), and this"):
+        calibrate(CPU, name)
+
+
+def test_the_name_that_means_every_accelerator_is_refused(timed: Timed) -> None:
+    timed()
+    with pytest.raises(RequestError, match="--name must be another than all"):
+        calibrate(CPU, "all")
+
+
+def test_an_accelerator_may_have_its_own_name_of_the_catalogue() -> None:
+    entry = find_accelerator("h100-sxm")
+    check_name("h100-sxm", entry.reported_names[0], entry.memory_bytes)
+    check_name("my-machine", "AMD EPYC", entry.memory_bytes)
+    with pytest.raises(RequestError, match="choose another --name"):
+        check_name("t4", entry.reported_names[0], entry.memory_bytes)
 
 
 def test_a_name_is_made_of_what_the_device_reports() -> None:

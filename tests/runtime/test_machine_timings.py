@@ -8,7 +8,16 @@ import pytest
 import torch
 
 from diffprof.runtime import machine_timings
-from diffprof.runtime.machine_timings import REPEATS, SHORTEST_NS, Timer, clock_for, rate_in_child
+from diffprof.runtime.machine_timings import (
+    LONGEST_NS,
+    MOST_REPEATS,
+    REPEATS,
+    ROUNDS_NS,
+    SHORTEST_NS,
+    Timer,
+    clock_for,
+    rate_in_child,
+)
 
 
 class Clock:
@@ -28,13 +37,14 @@ def timer(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> Timer:
 
 def test_a_call_takes_the_shortest_of_several_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
     clock, calls = Clock(), []
-    durations = iter([9 * SHORTEST_NS, 5 * SHORTEST_NS, *[7 * SHORTEST_NS, 3 * SHORTEST_NS] * REPEATS])
+    long = ROUNDS_NS // REPEATS // 2
+    durations = iter([9 * long, 5 * long, *[7 * long, 3 * long] * REPEATS])
 
     def call() -> None:
         calls.append(1)
         clock.now += next(durations)
 
-    assert timer(clock, monkeypatch).seconds(call) == 3 * SHORTEST_NS / 1e9
+    assert timer(clock, monkeypatch).seconds(call) == 3 * long / 1e9
     assert len(calls) == 2 + REPEATS
 
 
@@ -46,7 +56,27 @@ def test_a_short_call_is_repeated_until_enough_has_passed(monkeypatch: pytest.Mo
         clock.now += SHORTEST_NS // 10
 
     assert timer(clock, monkeypatch).seconds(call) == pytest.approx(SHORTEST_NS / 10 / 1e9)
-    assert len(calls) == 2 + 10 * REPEATS
+    assert len(calls) == 2 + 10 * MOST_REPEATS
+
+
+def test_a_short_call_is_timed_as_often_as_outlasts_a_disturbance(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock()
+    disturbed = 400_000_000
+
+    def call() -> None:
+        clock.now += 24_000_000 if clock.now < disturbed else 8_000
+
+    assert timer(clock, monkeypatch).seconds(call) == pytest.approx(8e-6)
+
+
+def test_a_call_that_is_slow_is_not_timed_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock()
+
+    def call() -> None:
+        clock.now += LONGEST_NS // 2
+
+    assert timer(clock, monkeypatch).seconds(call) == LONGEST_NS / 2 / 1e9
+    assert clock.now == 2 * LONGEST_NS
 
 
 @pytest.mark.parametrize(("place", "waited"), [("cuda", ()), ("cuda:1", (1,)), ("mps:0", ())])
@@ -60,7 +90,7 @@ def test_the_device_that_is_timed_is_waited_for_and_not_the_current_one(
     monkeypatch.setattr(machine_timings, "clock_for", lambda device: clock)
 
     def call() -> None:
-        clock.now += SHORTEST_NS
+        clock.now += ROUNDS_NS // REPEATS + 1
 
     Timer(device).seconds(call)
     assert set(waits) == {waited} and len(waits) == 2 + REPEATS

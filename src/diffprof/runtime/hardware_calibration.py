@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import platform
 import re
 from collections.abc import Callable
@@ -12,10 +13,10 @@ from typing import Any
 import psutil  # type: ignore[import-untyped]
 import torch
 
-from diffprof.catalogue.accelerators import Accelerator, match_accelerator
+from diffprof.catalogue.accelerators import ALL, Accelerator, accelerators, find_accelerator, match_accelerator
 from diffprof.catalogue.bundled_model import SHAPES
 from diffprof.counting.profile import profile_pipeline
-from diffprof.errors import RequestError
+from diffprof.errors import DiffprofError, RequestError
 from diffprof.pipelines.loading.weights import load_pipeline
 from diffprof.prediction.call_times import call_times
 from diffprof.prediction.device import DeviceModel, device_of
@@ -31,19 +32,66 @@ MAX_STRIDED_PASSES = 30.0
 SMALLEST = 1e-9
 
 
+class BusyMachineError(DiffprofError):
+    """The measured numbers contradict each other, as they do if other programs run."""
+
+
 def calibrate(
     device: torch.device, name: str | None = None, progress: Callable[[str], None] = lambda _: None
 ) -> Accelerator:
-    """Measure a device; if the catalogue knows it, the published numbers are kept."""
-    reported, memory = _describe(device)
+    """Measure a device; if the catalogue knows it, the published numbers are kept.
+
+    If the numbers contradict the time of a pipeline, everything is measured again, and an error if they still do.
+    """
+    if name is not None:
+        check_name(name, *_describe(device))
+    pipeline = BundledPipeline(device)
+    entry, factor = _measure(pipeline, name, progress)
+    if factor > MOST_CONTRADICTION:
+        progress("everything again, because the numbers contradict each other")
+        entry, factor = _measure(pipeline, name, progress)
+    if factor > MOST_CONTRADICTION:
+        raise BusyMachineError(
+            f"This machine seems busy: the measured numbers contradict each other by a factor of {factor:,.1f}, so "
+            "nothing was saved; run it again when the machine is quiet."
+        )
+    return entry
+
+
+def check_name(name: str, reported: str, memory: int) -> None:
+    """Refuse the name of another accelerator of the catalogue, which the entry would replace."""
+    if name == ALL:
+        raise RequestError(f"--name must be another than {ALL}: --gpu {ALL} means every accelerator.")
+    known = match_accelerator(reported, memory_bytes=memory)
+    others = [entry for entry in accelerators() if entry != known and _has_name(entry, name)]
+    if others:
+        raise RequestError(
+            f"{name} is another accelerator of the catalogue ({(*others[0].reported_names, others[0].name)[0]}), and "
+            f"this device is {reported}; choose another --name."
+        )
+
+
+def _has_name(entry: Accelerator, name: str) -> bool:
+    try:
+        return find_accelerator(name, [entry]) == entry
+    except RequestError:
+        return False
+
+
+def _measure(pipeline: BundledPipeline, name: str | None, progress: Callable[[str], None]) -> tuple[Accelerator, float]:
+    """Measure everything once; also the factor by which the numbers contradict the pipeline's time."""
+    device = pipeline.device
     dtype = torch.float32 if device.type == "cpu" else torch.float16
     timings = time_machine(device, dtype, progress)
-    entry = _entry(device, name, reported, memory, timings)
+    alone = _entry(device, name, timings)
     progress("a pipeline")
-    return with_host_costs(entry, device)
+    pipeline.time()
+    entry = pipeline.with_host_costs(alone)
+    return entry, pipeline.contradiction(alone, entry)
 
 
-def _entry(device: torch.device, name: str | None, reported: str, memory: int, timings: MachineTimings) -> Accelerator:
+def _entry(device: torch.device, name: str | None, timings: MachineTimings) -> Accelerator:
+    reported, memory = _describe(device)
     source = f"measured by `diffprof hardware calibrate` on {date.today().isoformat()} with torch {torch.__version__}"
     if device.type == "cpu":
         source += f" and {torch.get_num_threads()} threads"
@@ -60,29 +108,64 @@ def _entry(device: torch.device, name: str | None, reported: str, memory: int, t
     )  # fmt: skip
 
 
-def with_host_costs(entry: Accelerator, device: torch.device) -> Accelerator:
-    """Set the host's costs to those in a pipeline, measured on the bundled model.
+class BundledPipeline:
+    """The bundled model on a device: its shortest time so far, and what the numbers of an accelerator predict."""
 
-    For each operation and module, a pipeline runs more Python code than a loop that repeats one operation.
-    """
-    pipeline = load_pipeline(SHAPES, device=str(device)).opened.pipeline
-    pipeline.set_progress_bar_config(disable=True)
-    arguments = {"prompt": "a red circle", "num_inference_steps": 4, "output_type": "pt"}
-    seconds = min(_call_seconds(pipeline, arguments) for _ in range(CALLS))
-    counted = profile_pipeline(pipeline, Request.create(SHAPES, arguments))
-    job, known = job_of(counted), device_of(entry)
-    times = call_times(job.workload, job.table, known)
-    number = [call.times for call in job.workload.calls]
-    busy = float(sum(times.device * number)) if known.is_processor else 0.0
-    host = float(sum(times.host * number))
-    launched = sum(call.times * load.count for call in job.workload.calls for load in call.loads if load.sort != VIEW)
-    # Views and modules keep the costs measured alone; the rest is Python code between operations.
-    operation = entry.measured["operation_seconds"] + (seconds - busy - host) / launched
-    least = entry.measured["operation_seconds"]
-    return replace(entry, measured={**entry.measured, "operation_seconds": max(least, operation)})
+    def __init__(self, device: torch.device) -> None:
+        self.device = device
+        self.seconds = math.inf
+        self._pipeline = load_pipeline(SHAPES, device=str(device)).opened.pipeline
+        self._pipeline.set_progress_bar_config(disable=True)
+        self._job = job_of(profile_pipeline(self._pipeline, Request.create(SHAPES, ARGUMENTS)))
+        self._number = [call.times for call in self._job.workload.calls]
+
+    def time(self) -> None:
+        """Call it several times; other programs can only make a call longer, so that the shortest counts."""
+        calls: list[float] = []
+        while len(calls) < CALLS and sum(calls) < LONGEST_CALLS_SECONDS:
+            calls.append(_call_seconds(self._pipeline, ARGUMENTS))
+        self.seconds = min(self.seconds, *calls)
+
+    def with_host_costs(self, entry: Accelerator) -> Accelerator:
+        """Set the host's costs to those in the pipeline.
+
+        For each operation and module, a pipeline runs more Python code than a loop that repeats one operation.
+        """
+        known = device_of(entry)
+        times = call_times(self._job.workload, self._job.table, known)
+        busy = float(sum(times.device * self._number)) if known.is_processor else 0.0
+        host = float(sum(times.host * self._number))
+        calls = self._job.workload.calls
+        launched = sum(call.times * load.count for call in calls for load in call.loads if load.sort != VIEW)
+        # Views and modules keep the costs measured alone; the rest is Python code between operations.
+        least = entry.measured["operation_seconds"]
+        return _with_operation_seconds(entry, max(least, least + (self.seconds - busy - host) / launched))
+
+    def predicted_seconds(self, entry: Accelerator) -> float:
+        """The time of a call with the numbers of this accelerator."""
+        times = call_times(self._job.workload, self._job.table, device_of(entry))
+        return float(sum(times.total * self._number))
+
+    def contradiction(self, alone: Accelerator, entry: Accelerator) -> float:
+        """The factor by which the parts are too slow for the pipeline, or the pipeline for its parts.
+
+        `alone` has the cost of operations without a pipeline, and `entry` that in the pipeline.
+        """
+        slowest = _with_operation_seconds(alone, alone.measured["operation_seconds"] * MOST_HOST_COST)
+        return max(self.predicted_seconds(entry) / self.seconds, self.seconds / self.predicted_seconds(slowest))
 
 
-CALLS = 7
+ARGUMENTS = {"prompt": "a red circle", "num_inference_steps": 4, "output_type": "pt"}
+CALLS, LONGEST_CALLS_SECONDS = 15, 8.0
+"""There are fewer if they take this long, as next to other programs."""
+
+MOST_CONTRADICTION = 2.0
+MOST_HOST_COST = 30.0
+"""The cost of an operation in a pipeline relative to a loop: about 20 on a CPU, and less where launches are slower."""
+
+
+def _with_operation_seconds(entry: Accelerator, seconds: float) -> Accelerator:
+    return replace(entry, measured={**entry.measured, "operation_seconds": seconds})
 
 
 def _call_seconds(pipeline: Any, arguments: dict[str, Any]) -> float:

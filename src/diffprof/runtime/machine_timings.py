@@ -15,9 +15,12 @@ import torch.nn.functional as F
 
 from diffprof.errors import first_line
 
-REPEATS = 7
-SHORTEST_NS = 4_000_000
-"""A call is repeated until this much time has passed."""
+REPEATS, MOST_REPEATS = 7, 100
+"""Rounds of which the shortest counts: many short ones, because other programs do not disturb all of them."""
+SHORTEST_NS = 1_000_000
+"""A call is repeated until this much time has passed, which is a round."""
+ROUNDS_NS, LONGEST_NS = 600_000_000, 2_000_000_000
+"""The time of all rounds, and of few: next to other programs, threads can wait for each other for half a second."""
 
 LARGEST_PRODUCT = {"cpu": 1024}
 LARGE_PRODUCT = 8192
@@ -88,19 +91,19 @@ class Timer:
         """Seconds of one call."""
         call()
         self._wait()
-        started = self._clock()
-        call()
-        self._wait()
-        once = max(1, self._clock() - started)
-        times = max(1, SHORTEST_NS // once)
-        return min(self._round(call, times) for _ in range(REPEATS))
+        times = max(1, SHORTEST_NS // max(1, self._round(call, 1)))
+        rounds: list[int] = []
+        while len(rounds) < MOST_REPEATS and sum(rounds) < (ROUNDS_NS if len(rounds) >= REPEATS else LONGEST_NS):
+            rounds.append(self._round(call, times))
+        return min(rounds) / times / 1e9
 
-    def _round(self, call: Callable[[], Any], times: int) -> float:
+    def _round(self, call: Callable[[], Any], times: int) -> int:
+        """Nanoseconds of this many calls."""
         started = self._clock()
         for _ in range(times):
             call()
         self._wait()
-        return (self._clock() - started) / times / 1e9
+        return self._clock() - started
 
     def _wait(self) -> None:
         if self.device.type != "cpu" and self._backend is not None:

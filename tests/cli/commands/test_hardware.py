@@ -122,3 +122,26 @@ def test_a_name_that_no_option_could_take_is_refused(run: Run) -> None:
     ended = run("hardware", "calibrate", "--name", "My Machine!")
     assert (ended.code, len(ended.err.splitlines())) == (2, 1)
     assert "--name must be lower-case letters, digits, dots and hyphens" in ended.err
+
+
+def test_a_name_of_the_catalogue_is_refused_on_another_device(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "own.toml"
+    ended = run("hardware", "calibrate", "--device", "cpu", "--name", "h100-sxm", "-o", str(file))
+    assert (ended.code, ended.out, ended.err.count("\n")) == (2, "", 1)
+    assert "h100-sxm is another accelerator of the catalogue (NVIDIA H100 80GB HBM3), and this device is" in ended.err
+    assert not file.exists()
+
+
+def test_nothing_is_saved_by_a_calibration_on_a_busy_machine(
+    run: Run, own_file: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from diffprof.runtime import hardware_calibration
+
+    def refuse(*arguments: object) -> None:
+        raise hardware_calibration.BusyMachineError("This machine seems busy.")
+
+    monkeypatch.setattr(hardware_calibration, "calibrate", refuse)
+    ended = run("hardware", "calibrate", "--device", "cpu", "-o", own_file)
+    assert (ended.code, ended.out, ended.err.count("\n")) == (1, "", 1)
+    assert "This machine seems busy." in ended.err
+    assert Path(own_file).read_text() == OWN
